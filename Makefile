@@ -1,0 +1,35 @@
+# The commands people need; `make` alone lists them.
+
+CARGO ?= cargo
+# Options for the benchmark, e.g. `make bench BENCH='--cases matmul --rounds 5'`.
+BENCH ?=
+
+.PHONY: help demo test bench lint doc setup
+
+help:
+	@echo "make demo    the best that exists, as a program"
+	@echo "make test    set up what is missing, then run every test"
+	@echo "make lint    formatting, clippy, documentation warnings"
+	@echo "make bench   ratios against torch, TensorFlow and ONNX Runtime (downloads them once)"
+	@echo "make doc     build the documentation"
+
+demo: setup
+	$(CARGO) run --release -p situ-cli -- demo
+
+test: setup
+	CARGO="$(CARGO)" scripts/test.sh
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --no-deps --workspace
+
+doc:
+	$(CARGO) doc --no-deps --workspace
+
+bench:
+	scripts/peers.sh
+	CARGO="$(CARGO)" .venv/bin/python bench/run.py $(BENCH)
+
+setup:
+	@scripts/setup.sh

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs every test of the workspace: with cargo-nextest where it is installed, else with cargo test.
+set -euo pipefail
+cargo="${CARGO:-cargo}"
+
+if $cargo nextest --version >/dev/null 2>&1; then
+    # nextest runs no doc tests; they go first, so that its summary closes the run.
+    $cargo test --quiet --doc --workspace
+    $cargo nextest run --workspace --no-tests=pass --status-level=slow --final-status-level=fail
+else
+    $cargo test --workspace
+fi
