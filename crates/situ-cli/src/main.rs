@@ -1,0 +1,2 @@
+//! The program `situ`.
+fn main() {}

@@ -1,0 +1,79 @@
+//! Identities of logical devices: small, copyable, comparable without touching a string.
+
+use crate::{DeviceSpec, DeviceType};
+use std::fmt;
+
+/// What sort of device it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DeviceKind {
+    /// Cores of the host.
+    Cpu,
+    /// A GPU, real or simulated by a software driver.
+    Gpu,
+}
+
+impl DeviceKind {
+    /// Every kind.
+    pub const ALL: [DeviceKind; 2] = [DeviceKind::Cpu, DeviceKind::Gpu];
+
+    /// `CPU` or `GPU`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DeviceKind::Cpu => "CPU",
+            DeviceKind::Gpu => "GPU",
+        }
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A logical device of this process: `GPU:0`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceId {
+    /// Its kind.
+    pub kind: DeviceKind,
+    /// Its number within the kind.
+    pub index: u16,
+}
+
+impl DeviceId {
+    /// `CPU:0`, which every runtime has.
+    pub const CPU0: DeviceId = DeviceId::cpu(0);
+
+    /// The CPU device of that index.
+    pub const fn cpu(index: u16) -> DeviceId {
+        DeviceId { kind: DeviceKind::Cpu, index }
+    }
+
+    /// The GPU device of that index.
+    pub const fn gpu(index: u16) -> DeviceId {
+        DeviceId { kind: DeviceKind::Gpu, index }
+    }
+
+    /// Whether `spec` allows this device. Job, replica and task are of no concern within one process.
+    pub fn is_allowed_by(self, spec: &DeviceSpec) -> bool {
+        let kind = match &spec.kind {
+            None => true,
+            Some(DeviceType::Cpu) => self.kind == DeviceKind::Cpu,
+            Some(DeviceType::Gpu) => self.kind == DeviceKind::Gpu,
+            Some(DeviceType::Custom(_)) => false,
+        };
+        kind && spec.index.is_none_or(|index| index == u32::from(self.index))
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind, self.index)
+    }
+}
+impl fmt::Debug for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

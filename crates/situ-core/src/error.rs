@@ -1,0 +1,396 @@
+//! Errors as data: each names what was asked, why it can't be, and what to do next.
+
+use crate::reason::bytes;
+use crate::{DType, DeviceId, SpecError, TensorType};
+use std::fmt;
+use std::panic::Location;
+use thiserror::Error as ThisError;
+
+/// The result of everything in situ that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong.
+#[derive(Clone, Debug, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// Shapes or dtypes of an op's inputs do not fit it.
+    #[error("{0}")]
+    Operands(Box<Operands>),
+    /// An argument of an op or a call is wrong in itself.
+    #[error("{0}")]
+    Argument(Box<Argument>),
+    /// A device name that can't be read.
+    #[error(transparent)]
+    DeviceName(#[from] SpecError),
+    /// A device that is asked for and is not there.
+    #[error("{0}")]
+    NoSuchDevice(Box<NoSuchDevice>),
+    /// No kernel where one was demanded.
+    #[error("{0}")]
+    NoKernel(Box<NoKernel>),
+    /// An implicit copy, where the copy policy forbids it.
+    #[error("{0}")]
+    CopyForbidden(Box<CopyForbidden>),
+    /// Memory that could not be had. Every live tensor is still valid.
+    #[error("{0}")]
+    OutOfMemory(Box<OutOfMemory>),
+    /// A value in a tensor that the op can't use: a label or an index out of range.
+    #[error("{0}")]
+    Data(Box<Data>),
+    /// A configuration that can't be, or can't be now.
+    #[error("{0}")]
+    Config(Box<Config>),
+    /// The device has gone: its driver said so, or stopped answering.
+    #[error("{device} is lost: {why}; tensors that lived only there are gone, all others stay usable")]
+    DeviceLost {
+        /// The device.
+        device: DeviceId,
+        /// What the driver said.
+        why: String,
+    },
+    /// A kernel failed in a way that is not the program's fault.
+    #[error("{op} failed on {device}: {why}")]
+    Kernel {
+        /// The op.
+        op: &'static str,
+        /// Where it ran.
+        device: DeviceId,
+        /// What happened.
+        why: String,
+    },
+}
+
+/// Inputs that do not fit an op.
+#[derive(Clone, Debug)]
+pub struct Operands {
+    /// The op.
+    pub op: &'static str,
+    /// Its inputs.
+    pub inputs: Vec<TensorType>,
+    /// Why they do not fit.
+    pub why: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// An argument that is wrong in itself.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// The op or call.
+    pub op: &'static str,
+    /// What is wrong.
+    pub why: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// A device that is not there.
+#[derive(Clone, Debug)]
+pub struct NoSuchDevice {
+    /// What was asked for.
+    pub asked: String,
+    /// What there is.
+    pub available: Vec<DeviceId>,
+}
+
+/// A kernel that is not there.
+#[derive(Clone, Debug)]
+pub struct NoKernel {
+    /// The op.
+    pub op: &'static str,
+    /// The dtype.
+    pub dtype: DType,
+    /// The device that was demanded, if one was.
+    pub device: Option<DeviceId>,
+    /// The devices that have the kernel.
+    pub have: Vec<DeviceId>,
+}
+
+/// An implicit copy that is forbidden.
+#[derive(Clone, Debug)]
+pub struct CopyForbidden {
+    /// The op that would run.
+    pub op: &'static str,
+    /// Which of its inputs.
+    pub input: usize,
+    /// Where that input is.
+    pub from: DeviceId,
+    /// Where the op runs.
+    pub to: DeviceId,
+    /// How much would be moved.
+    pub bytes: usize,
+}
+
+/// One class of live allocations in an out-of-memory report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Who owns them: an op's name, a variable, an arena.
+    pub name: &'static str,
+    /// How many there are.
+    pub count: usize,
+    /// Their bytes together.
+    pub bytes: usize,
+}
+
+/// The report of an allocation that failed.
+#[derive(Clone, Debug, Default)]
+pub struct OutOfMemory {
+    /// The device, and the op that asked.
+    pub device: Option<DeviceId>,
+    /// The op that asked.
+    pub op: &'static str,
+    /// The bytes that were asked for.
+    pub requested: usize,
+    /// The device's limit, if it has one.
+    pub limit: Option<usize>,
+    /// Bytes held from the system.
+    pub reserved: usize,
+    /// Bytes of live tensors.
+    pub in_use: usize,
+    /// The largest free piece among the held bytes.
+    pub largest_free: usize,
+    /// What is live, largest first.
+    pub owners: Vec<Owner>,
+    /// What the system or the driver said, where the limit was not the cause.
+    pub cause: Option<String>,
+    /// What the program can do that has not been tried.
+    pub remedies: Vec<&'static str>,
+}
+
+/// What is wrong with a value in a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A label, an index: it must be from 0 to below the limit.
+    OutOfRange {
+        /// What the value is.
+        what: &'static str,
+        /// The value.
+        value: i64,
+        /// Valid values are below this.
+        limit: i64,
+    },
+    /// An integer division or remainder by zero.
+    DivisionByZero,
+}
+
+/// A value that an op can't use.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// The op.
+    pub op: &'static str,
+    /// What is wrong with the value.
+    pub fault: Fault,
+    /// The row, or position, at which it stands.
+    pub row: usize,
+    /// Where the op was called.
+    pub location: Option<&'static Location<'static>>,
+}
+
+/// A configuration that can't be.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What was asked.
+    pub asked: String,
+    /// Why it can't be.
+    pub why: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl Error {
+    /// Inputs that do not fit `op`.
+    #[cold]
+    pub fn operands(
+        op: &'static str,
+        inputs: &[TensorType],
+        why: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Error {
+        Error::Operands(Box::new(Operands {
+            op,
+            inputs: inputs.to_vec(),
+            why: why.into(),
+            help: help.into(),
+        }))
+    }
+
+    /// An argument of `op` that is wrong in itself.
+    #[cold]
+    pub fn argument(op: &'static str, why: impl Into<String>, help: impl Into<String>) -> Error {
+        Error::Argument(Box::new(Argument { op, why: why.into(), help: help.into() }))
+    }
+
+    /// A configuration that can't be.
+    #[cold]
+    pub fn config(asked: impl Into<String>, why: impl Into<String>, help: impl Into<String>) -> Error {
+        Error::Config(Box::new(Config { asked: asked.into(), why: why.into(), help: help.into() }))
+    }
+
+    /// Whether memory was what was missing.
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self, Error::OutOfMemory(_))
+    }
+}
+
+/// `; help` where there is help.
+fn tail(help: &str) -> String {
+    if help.is_empty() { String::new() } else { format!("; {help}") }
+}
+
+fn list(devices: &[DeviceId]) -> String {
+    devices.iter().map(DeviceId::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Operands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.op)?;
+        for (i, t) in self.inputs.iter().enumerate() {
+            write!(f, "{}{t}", if i == 0 { "" } else { ", " })?;
+        }
+        write!(f, "): {}{}", self.why, tail(&self.help))
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}{}", self.op, self.why, tail(&self.help))
+    }
+}
+
+impl fmt::Display for NoSuchDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "there is no device {}: this process has {}; name one of them, leave the scope out, or allow fallback",
+            self.asked,
+            list(&self.available)
+        )
+    }
+}
+
+impl fmt::Display for NoKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.device {
+            Some(device) => write!(f, "{} has no {} kernel on {device}", self.op, self.dtype)?,
+            None => write!(f, "{} has no {} kernel on any visible device", self.op, self.dtype)?,
+        }
+        if self.have.is_empty() {
+            write!(f, "; cast the inputs to a dtype that has one")
+        } else {
+            write!(
+                f,
+                ", and the fallback policy forbids another device; {} has it: run it there, cast, or allow fallback",
+                list(&self.have)
+            )
+        }
+    }
+}
+
+impl fmt::Display for CopyForbidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} runs on {} and its input {} is on {}: copying {} is forbidden by the copy policy; copy it with \
+             to_device, run the op on {}, or allow copies",
+            self.op,
+            self.to,
+            self.input,
+            self.from,
+            bytes(self.bytes),
+            self.from
+        )
+    }
+}
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "out of memory: {} asked for {}", self.op, bytes(self.requested))?;
+        if let Some(device) = self.device {
+            write!(f, " on {device}")?;
+        }
+        if let Some(limit) = self.limit {
+            write!(f, ", limit {}", bytes(limit))?;
+        }
+        write!(
+            f,
+            "; {} reserved, {} in use, largest free piece {}",
+            bytes(self.reserved),
+            bytes(self.in_use),
+            bytes(self.largest_free)
+        )?;
+        if let Some(cause) = &self.cause {
+            write!(f, "; {cause}")?;
+        }
+        for (i, o) in self.owners.iter().enumerate() {
+            write!(
+                f,
+                "{} {} in {} of {}",
+                if i == 0 { "; live:" } else { "," },
+                bytes(o.bytes),
+                o.count,
+                o.name
+            )?;
+        }
+        for (i, r) in self.remedies.iter().enumerate() {
+            write!(f, "{}{r}", if i == 0 { "; try: " } else { ", or " })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.fault {
+            Fault::OutOfRange { what, value, limit } if limit <= 0 => {
+                write!(
+                    f,
+                    "{}: {what} {value} at row {} is out of range: the axis is empty",
+                    self.op, self.row
+                )?;
+            }
+            Fault::OutOfRange { what, value, limit } => write!(
+                f,
+                "{}: {what} {value} at row {} is out of range; it must be from 0 to {}",
+                self.op,
+                self.row,
+                limit - 1
+            )?,
+            Fault::DivisionByZero => {
+                write!(
+                    f,
+                    "{}: integer division by zero at element {}; mask the divisor with where",
+                    self.op, self.row
+                )?;
+            }
+        }
+        match self.location {
+            Some(at) => write!(f, " (called at {}:{})", at.file(), at.line()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}{}", self.asked, self.why, tail(&self.help))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Shape;
+
+    #[test]
+    fn an_operand_error_names_op_shapes_and_what_to_do() {
+        let t = TensorType::new(DType::F32, Shape::new(&[2, 3]).unwrap());
+        let text =
+            Error::operands("matmul", &[t, t], "inner sizes differ: 3 and 2", "transpose one").to_string();
+        assert_eq!(text, "matmul(f32[2, 3], f32[2, 3]): inner sizes differ: 3 and 2; transpose one");
+    }
+
+    #[test]
+    fn an_error_stays_small_so_results_are_cheap_to_return() {
+        assert!(size_of::<Error>() <= 64, "{}", size_of::<Error>());
+    }
+}

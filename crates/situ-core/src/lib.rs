@@ -1,0 +1,27 @@
+//! The vocabulary of situ: plain data that every other crate speaks.
+//!
+//! Promises: no threads are started here, no device is touched, and everything is cheap to copy or clone.
+//! Leaves to others: what an op means (`situ-ir`), what a device can do (`situ-device`), where things run
+//! (`situ-runtime`).
+
+pub mod budget;
+pub mod device;
+pub mod device_spec;
+pub mod dtype;
+pub mod error;
+pub mod layout;
+pub mod policy;
+pub mod reason;
+pub mod scalar;
+pub mod shape;
+
+pub use budget::{Budget, Reservation};
+pub use device::{DeviceId, DeviceKind};
+pub use device_spec::{DeviceSpec, DeviceType, SpecError};
+pub use dtype::{DType, Element};
+pub use error::{Error, OutOfMemory, Result};
+pub use layout::Layout;
+pub use policy::Policy;
+pub use reason::Reason;
+pub use scalar::{Real, Scalar};
+pub use shape::{Axes, MAX_RANK, Shape, TensorType};

@@ -1,0 +1,139 @@
+//! Why something is where it is. Every placed op has one; it is plain data, so keeping it costs nothing.
+
+use crate::{DType, DeviceId};
+use std::fmt;
+
+/// The rule that decided a device.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Reason {
+    /// A scope, or a call such as `to_device`, asked for this device.
+    Requested,
+    /// The device that was asked for has no kernel for this op and dtype.
+    NoKernel {
+        /// The op.
+        op: &'static str,
+        /// The dtype that has no kernel.
+        dtype: DType,
+        /// The device that was asked for.
+        wanted: DeviceId,
+    },
+    /// The device that was asked for does not exist.
+    NoSuchDevice {
+        /// The device that was asked for.
+        wanted: DeviceId,
+    },
+    /// It must be where something else is: a variable's reads and writes run where the variable lives.
+    Colocated {
+        /// With what.
+        with: &'static str,
+    },
+    /// It is done sooner here, by the cost model.
+    Faster {
+        /// The next best device.
+        than: DeviceId,
+        /// By how much, in seconds.
+        saves: f64,
+    },
+    /// Another device computes it faster, but moving the inputs there costs more than that saves.
+    CheaperThanMoving {
+        /// The device that computes faster.
+        to: DeviceId,
+        /// What staying saves, in seconds.
+        saves: f64,
+    },
+    /// The device preferred by cost or by rule has no memory left for it.
+    MemoryLimit {
+        /// The device that is full.
+        full: DeviceId,
+    },
+    /// The rule `PreferGpu`: a GPU with a kernel comes first.
+    PreferGpu,
+    /// No other device could run it.
+    OnlyDevice,
+    /// A view: it is where the tensor is that it looks at.
+    View,
+}
+
+impl Reason {
+    /// The rule's short name, as in files and tables.
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Reason::Requested => "requested",
+            Reason::NoKernel { .. } => "no kernel",
+            Reason::NoSuchDevice { .. } => "no such device",
+            Reason::Colocated { .. } => "colocated",
+            Reason::Faster { .. } => "faster",
+            Reason::CheaperThanMoving { .. } => "cheaper than moving",
+            Reason::MemoryLimit { .. } => "memory limit",
+            Reason::PreferGpu => "prefer GPU",
+            Reason::OnlyDevice => "only device",
+            Reason::View => "view",
+        }
+    }
+
+    /// Whether it is a fallback: the program asked for something else.
+    pub fn is_fallback(&self) -> bool {
+        matches!(self, Reason::NoKernel { .. } | Reason::NoSuchDevice { .. } | Reason::MemoryLimit { .. })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Requested => f.write_str("requested"),
+            Reason::NoKernel { op, dtype, wanted } => write!(f, "{wanted} has no {dtype} kernel for {op}"),
+            Reason::NoSuchDevice { wanted } => write!(f, "there is no {wanted}"),
+            Reason::Colocated { with } => write!(f, "stays with {with}"),
+            Reason::Faster { than, saves } => write!(f, "saves {} over {than}", seconds(*saves)),
+            Reason::CheaperThanMoving { to, saves } => {
+                write!(f, "saves {} over moving its inputs to {to}", seconds(*saves))
+            }
+            Reason::MemoryLimit { full } => write!(f, "{full} has no memory left for it"),
+            Reason::PreferGpu => f.write_str("a GPU with a kernel comes first"),
+            Reason::OnlyDevice => f.write_str("no other device can run it"),
+            Reason::View => f.write_str("a view of a tensor there"),
+        }
+    }
+}
+
+/// A time in a unit people read.
+pub fn seconds(s: f64) -> String {
+    match s.abs() {
+        v if v >= 1.0 => format!("{s:.2} s"),
+        v if v >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        v if v >= 1e-6 => format!("{:.1} µs", s * 1e6),
+        _ => format!("{:.0} ns", s * 1e9),
+    }
+}
+
+/// A byte count in a unit people read.
+pub fn bytes(n: usize) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = n as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{n} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_names_the_dtype_and_the_device() {
+        let r = Reason::NoKernel { op: "matmul", dtype: DType::F64, wanted: DeviceId::gpu(0) };
+        assert_eq!(r.to_string(), "GPU:0 has no f64 kernel for matmul");
+        assert!(r.is_fallback() && !Reason::Requested.is_fallback());
+    }
+
+    #[test]
+    fn quantities_are_in_readable_units() {
+        assert_eq!(seconds(2.0e-3), "2.00 ms");
+        assert_eq!(seconds(3.0e-8), "30 ns");
+        assert_eq!(bytes(8 << 20), "8.0 MiB");
+        assert_eq!(bytes(12), "12 B");
+    }
+}

@@ -1,0 +1,34 @@
+//! Errors that depend on data and are known only when queued work has run.
+//!
+//! A launch that may fail so returns a [`Check`]. Every tensor that depends on it carries it; the device settles it
+//! at the next read or sync, and a read of such a tensor then returns the error instead of data.
+
+use situ_core::error::{Data, Fault};
+use std::panic::Location;
+use std::sync::{Arc, OnceLock};
+
+/// The outcome, sooner or later, of one launch.
+#[derive(Debug)]
+pub struct Check {
+    op: &'static str,
+    location: Option<&'static Location<'static>>,
+    outcome: OnceLock<Option<Data>>,
+}
+
+impl Check {
+    /// A check that is still open.
+    pub fn open(op: &'static str, location: Option<&'static Location<'static>>) -> Arc<Check> {
+        Arc::new(Check { op, location, outcome: OnceLock::new() })
+    }
+
+    /// Settles it: all was well, or this was wrong with the value at this row. Only the first call counts.
+    pub fn settle(&self, fault: Option<(Fault, usize)>) {
+        let data = fault.map(|(fault, row)| Data { op: self.op, fault, row, location: self.location });
+        let _ = self.outcome.set(data);
+    }
+
+    /// `None` while it is open, then whether and how it failed.
+    pub fn outcome(&self) -> Option<Option<&Data>> {
+        self.outcome.get().map(Option::as_ref)
+    }
+}

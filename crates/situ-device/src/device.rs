@@ -1,0 +1,135 @@
+//! What a device is to the runtime.
+
+use crate::{Block, Call, Check, KernelId, Region};
+use situ_core::{DType, DeviceId, DeviceKind, Layout, Result, TensorType};
+use situ_ir::Op;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// The sort of hardware, by which default costs and limits are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DeviceClass {
+    /// Cores of the host.
+    Cpu,
+    /// A GPU with memory of its own.
+    DiscreteGpu,
+    /// A GPU that shares the host's memory.
+    IntegratedGpu,
+    /// A GPU of a virtual machine.
+    VirtualGpu,
+    /// A driver that runs shaders on the host's cores: honest results, no honest speed.
+    SoftwareGpu,
+}
+
+impl DeviceClass {
+    /// A word for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeviceClass::Cpu => "cpu",
+            DeviceClass::DiscreteGpu => "discrete gpu",
+            DeviceClass::IntegratedGpu => "integrated gpu",
+            DeviceClass::VirtualGpu => "virtual gpu",
+            DeviceClass::SoftwareGpu => "software gpu",
+        }
+    }
+}
+
+/// What is known of a device.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// CPU or GPU.
+    pub kind: DeviceKind,
+    /// The sort of hardware.
+    pub class: DeviceClass,
+    /// The hardware's name.
+    pub hardware: String,
+    /// The driver and its version, for GPUs.
+    pub driver: Option<String>,
+    /// Its memory; `None` where nobody tells.
+    pub memory: Option<usize>,
+    /// The cores it may use, for CPUs.
+    pub cores: Vec<usize>,
+    /// Instruction sets or GPU features worth showing.
+    pub features: Vec<String>,
+    /// The dtypes for which it has any kernel.
+    pub dtypes: Vec<DType>,
+}
+
+/// How a logical device is opened on a physical one.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// The name it will have, for messages.
+    pub id: DeviceId,
+    /// The cores it owns alone; `None`: any, and work runs on the calling thread too. CPUs only.
+    pub cores: Option<Vec<usize>>,
+    /// Threads used within one op; `None`: one per core. CPUs only.
+    pub threads: Option<usize>,
+}
+
+/// A device that the machine has.
+pub trait Physical: Send + Sync + Debug {
+    /// What is known of it.
+    fn description(&self) -> &Description;
+
+    /// Opens a logical device on it.
+    fn open(&self, how: &Open) -> Result<Arc<dyn Device>>;
+}
+
+/// A logical device: memory, kernels and a queue.
+pub trait Device: Send + Sync + Debug {
+    /// What is known of it.
+    fn description(&self) -> &Description;
+
+    /// The kernel for this op on these types, if there is one.
+    fn kernel(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId>;
+
+    /// Whether the kernel reads input number `input` in this layout; if not, it is made dense first.
+    fn accepts(&self, kernel: KernelId, op: &Op, input: usize, layout: &Layout) -> bool;
+
+    /// Bytes of scratch memory the kernel wants for these types.
+    fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
+        let _ = (kernel, op, inputs, outputs);
+        0
+    }
+
+    /// A block of at least `bytes` bytes, or why there is none. Contents are undefined.
+    fn allocate(&self, bytes: usize) -> std::result::Result<Block, String>;
+
+    /// The largest block it can give; a tensor lies within one block.
+    fn max_block(&self) -> usize;
+
+    /// Regions start at multiples of this.
+    fn alignment(&self) -> usize;
+
+    /// Runs a kernel, or queues it behind what was launched before. A `Check` is returned where it may still turn
+    /// out that a value was wrong.
+    fn launch(&self, call: &Call<'_>) -> Result<Option<Arc<Check>>>;
+
+    /// Copies host bytes into a region, in launch order; `bytes` may be reused as soon as this returns.
+    fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()>;
+
+    /// Copies the first `into.len()` bytes of a region to the host, after all that was launched before; settles
+    /// open checks.
+    fn download(&self, from: Region<'_>, into: &mut [u8]) -> Result<()>;
+
+    /// Waits until all that was launched has run; settles open checks.
+    fn sync(&self) -> Result<()>;
+
+    /// Bytes held for staging copies now.
+    fn staging(&self) -> usize {
+        0
+    }
+
+    /// Gives cached staging memory back.
+    fn trim(&self) {}
+
+    /// An estimate of the seconds of work that is queued and not done.
+    fn backlog(&self) -> f64 {
+        0.0
+    }
+
+    /// Why the device is lost, once it is.
+    fn lost(&self) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,20 @@
+//! The seam between situ and its devices.
+//!
+//! A device crate implements [`Physical`] (what the machine has) and [`Device`] (what a program computes on), and
+//! fills a [`Registry`] with its kernels. The runtime sees nothing else of it.
+//!
+//! Promises of a device: work is done in the order in which it was launched; a failed call changes nothing that a
+//! live tensor can see; no input, however wrong, makes it panic.
+//! Leaves to the runtime: choosing the device, limits and pools, copies between devices, the ledger.
+
+pub mod call;
+pub mod check;
+pub mod device;
+pub mod memory;
+pub mod registry;
+
+pub use call::{Arg, Call, KernelId};
+pub use check::Check;
+pub use device::{Description, Device, DeviceClass, Open, Physical};
+pub use memory::{Block, Region};
+pub use registry::Registry;

@@ -1,0 +1,93 @@
+//! The table of kernels: one row per op family, one column per dtype.
+
+use crate::KernelId;
+use situ_core::{DType, TensorType};
+use situ_ir::{Op, OpKind};
+
+/// A device's kernels of type `K`, found by index, without a hash.
+#[derive(Debug)]
+pub struct Registry<K> {
+    kernels: Vec<Entry<K>>,
+    /// Index into `kernels` plus one; zero where there is none.
+    table: Vec<u16>,
+}
+
+#[derive(Debug)]
+struct Entry<K> {
+    kernel: K,
+    /// Whether the kernel does this op of its family on these types.
+    supports: fn(&Op, &[TensorType], &[TensorType]) -> bool,
+}
+
+impl<K> Default for Registry<K> {
+    fn default() -> Self {
+        Registry { kernels: Vec::new(), table: vec![0; OpKind::ALL.len() * DType::ALL.len()] }
+    }
+}
+
+impl<K> Registry<K> {
+    fn slot(kind: OpKind, dtype: DType) -> usize {
+        kind as usize * DType::ALL.len() + dtype as usize
+    }
+
+    /// Registers a kernel for every op of a family on these dtypes (see [`Op::kernel_dtype`]).
+    pub fn add(&mut self, kind: OpKind, dtypes: &[DType], kernel: K) {
+        self.add_where(kind, dtypes, kernel, |_, _, _| true);
+    }
+
+    /// Registers a kernel for those ops of a family for which `supports` says yes.
+    pub fn add_where(
+        &mut self,
+        kind: OpKind,
+        dtypes: &[DType],
+        kernel: K,
+        supports: fn(&Op, &[TensorType], &[TensorType]) -> bool,
+    ) {
+        self.kernels.push(Entry { kernel, supports });
+        for &dtype in dtypes {
+            self.table[Self::slot(kind, dtype)] = self.kernels.len() as u16;
+        }
+    }
+
+    /// The kernel for this op on these types.
+    pub fn find(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId> {
+        let slot = Self::slot(op.kind(), op.kernel_dtype(inputs, outputs));
+        let index = usize::from(self.table[slot]).checked_sub(1)?;
+        (self.kernels[index].supports)(op, inputs, outputs).then_some(KernelId(index as u32))
+    }
+
+    /// The kernel of that number.
+    pub fn get(&self, id: KernelId) -> Option<&K> {
+        self.kernels.get(id.0 as usize).map(|e| &e.kernel)
+    }
+
+    /// The dtypes for which there is any kernel.
+    pub fn dtypes(&self) -> Vec<DType> {
+        let has = |d: &DType| OpKind::ALL.iter().any(|&k| self.table[Self::slot(k, *d)] != 0);
+        DType::ALL.into_iter().filter(has).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use situ_core::Shape;
+    use situ_ir::ops::{Binary, BinaryKind, Unary, UnaryKind};
+
+    #[test]
+    fn a_kernel_is_found_by_family_and_dtype_and_only_if_it_supports_the_op() {
+        let mut registry = Registry::default();
+        registry.add(OpKind::Binary, &[DType::F32], "binary");
+        registry.add_where(OpKind::Unary, &[DType::F32], "unary", |op, _, _| op.name() != "erf");
+        let f32s = TensorType::new(DType::F32, Shape::SCALAR);
+        let f64s = TensorType::new(DType::F64, Shape::SCALAR);
+        let add = Op::from(Binary { kind: BinaryKind::Add });
+        let id = registry.find(&add, &[f32s, f32s], &[f32s]).unwrap();
+        assert_eq!(registry.get(id), Some(&"binary"));
+        assert_eq!(registry.find(&add, &[f64s, f64s], &[f64s]), None);
+        let unary = |kind| Op::from(Unary::new(kind));
+        assert!(registry.find(&unary(UnaryKind::Exp), &[f32s], &[f32s]).is_some());
+        assert!(registry.find(&unary(UnaryKind::Erf), &[f32s], &[f32s]).is_none());
+        assert_eq!(registry.dtypes(), [DType::F32]);
+    }
+}

@@ -1,0 +1,12 @@
+//! The ops of situ: what each takes and gives, what it costs, how it is differentiated.
+//!
+//! Promises: no device is known here; an op is plain data that can be compared, hashed and printed.
+//! Leaves to others: kernels (`situ-cpu`, `situ-gpu`), where an op runs (`situ-runtime`).
+
+pub mod gradient;
+pub mod ops;
+pub mod work;
+
+pub use gradient::{Application, Builder, Gradients};
+pub use ops::{Op, OpKind, Outputs, Rule};
+pub use work::{Work, WorkClass};

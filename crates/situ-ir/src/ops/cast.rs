@@ -1,0 +1,28 @@
+//! Conversion between dtypes.
+
+use super::{Rule, arity};
+use crate::work::{Work, WorkClass};
+use situ_core::{DType, Result, TensorType};
+
+/// Converts each element. Float to integer rounds toward zero, saturates, and takes NaN to 0; integers narrow by
+/// wrapping; anything to bool is "not zero".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Cast {
+    /// The dtype of the result.
+    pub to: DType,
+}
+
+impl Rule for Cast {
+    fn name(&self) -> &'static str {
+        "cast"
+    }
+
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("cast", inputs, 1)?;
+        Ok(TensorType { dtype: self.to, shape: inputs[0].shape })
+    }
+
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        Work::streaming(WorkClass::Elementwise, 1.0, inputs, outputs)
+    }
+}

@@ -1,0 +1,83 @@
+//! Tensors made from nothing: constants, ranges, identity matrices.
+
+use super::{Rule, arity};
+use crate::work::{Work, WorkClass};
+use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
+
+/// Every element the same value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Fill {
+    /// The shape.
+    pub shape: Shape,
+    /// The value, which gives the dtype.
+    pub value: Scalar,
+}
+
+impl Rule for Fill {
+    fn name(&self) -> &'static str {
+        "fill"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("fill", inputs, 0)?;
+        Ok(TensorType { dtype: self.value.dtype(), shape: self.shape })
+    }
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+}
+
+/// `start + i · step` for i from 0 to `count` − 1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Range {
+    /// The first value, which gives the dtype.
+    pub start: Scalar,
+    /// The difference of neighbours.
+    pub step: Scalar,
+    /// How many.
+    pub count: usize,
+}
+
+impl Rule for Range {
+    fn name(&self) -> &'static str {
+        "range"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("range", inputs, 0)?;
+        let dtype = self.start.dtype();
+        if dtype == DType::Bool || self.step.dtype() != dtype {
+            return Err(Error::argument(
+                "range",
+                format!("start is {dtype} and step is {}", self.step.dtype()),
+                "give both as numbers of one dtype",
+            ));
+        }
+        Ok(TensorType { dtype, shape: Shape::new(&[self.count])? })
+    }
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        Work::streaming(WorkClass::Move, 1.0, inputs, outputs)
+    }
+}
+
+/// Ones on the diagonal, zeros elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Eye {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// The dtype.
+    pub dtype: DType,
+}
+
+impl Rule for Eye {
+    fn name(&self) -> &'static str {
+        "eye"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("eye", inputs, 0)?;
+        Ok(TensorType { dtype: self.dtype, shape: Shape::new(&[self.rows, self.columns])? })
+    }
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+}

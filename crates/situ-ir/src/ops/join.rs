@@ -1,0 +1,167 @@
+//! Ops that lay tensors side by side: concat, pad, tile.
+
+use super::{Rule, arity, same_dtype};
+use crate::work::{Work, WorkClass};
+use situ_core::{Error, MAX_RANK, Result, Scalar, Shape, TensorType};
+
+/// Joins tensors along an existing axis.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Concat {
+    /// The axis.
+    pub axis: u8,
+}
+
+impl Rule for Concat {
+    fn name(&self) -> &'static str {
+        "concat"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        let Some(first) = inputs.first() else {
+            return Err(Error::operands("concat", inputs, "was given no tensor", "give at least one"));
+        };
+        let dtype = same_dtype("concat", inputs)?;
+        let axis = usize::from(self.axis);
+        let fits = |t: &TensorType| {
+            t.shape.rank() == first.shape.rank()
+                && (0..t.shape.rank()).all(|a| a == axis || t.shape[a] == first.shape[a])
+        };
+        if axis >= first.shape.rank() || !inputs.iter().all(fits) {
+            return Err(Error::operands(
+                "concat",
+                inputs,
+                format!("the shapes must be equal but for axis {axis}"),
+                "reshape or pad them",
+            ));
+        }
+        let joined = inputs.iter().try_fold(0usize, |sum, t| sum.checked_add(t.shape[axis]));
+        let Some(joined) = joined else {
+            return Err(Error::operands(
+                "concat",
+                inputs,
+                "the joined axis is too long",
+                "join fewer tensors",
+            ));
+        };
+        Ok(TensorType { dtype, shape: first.shape.with_dim(axis, joined)? })
+    }
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+}
+
+/// Adds elements of one value before and after each axis.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Pad {
+    before: [usize; MAX_RANK],
+    after: [usize; MAX_RANK],
+    rank: u8,
+    /// The value of the added elements.
+    pub value: Scalar,
+}
+
+impl Pad {
+    /// How many elements are added before and after each axis.
+    pub fn new(widths: &[(usize, usize)], value: Scalar) -> Result<Pad> {
+        if widths.len() > MAX_RANK {
+            return Err(Error::argument(
+                "pad",
+                format!("widths for {} axes", widths.len()),
+                "a tensor has at most 8",
+            ));
+        }
+        let mut pad = Pad { before: [0; MAX_RANK], after: [0; MAX_RANK], rank: widths.len() as u8, value };
+        for (axis, &(before, after)) in widths.iter().enumerate() {
+            pad.before[axis] = before;
+            pad.after[axis] = after;
+        }
+        Ok(pad)
+    }
+
+    /// Elements added before each axis.
+    pub fn before(&self) -> &[usize] {
+        &self.before[..usize::from(self.rank)]
+    }
+    /// Elements added after each axis.
+    pub fn after(&self) -> &[usize] {
+        &self.after[..usize::from(self.rank)]
+    }
+}
+
+impl Rule for Pad {
+    fn name(&self) -> &'static str {
+        "pad"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("pad", inputs, 1)?;
+        let TensorType { dtype, shape } = inputs[0];
+        if shape.rank() != usize::from(self.rank) || self.value.dtype() != dtype {
+            return Err(Error::operands(
+                "pad",
+                inputs,
+                format!("widths are for {} axes and the value is {}", self.rank, self.value.dtype()),
+                "give a pair of widths for every axis, and a value of the tensor's dtype",
+            ));
+        }
+        let mut dims = [0; MAX_RANK];
+        for axis in 0..shape.rank() {
+            let grown =
+                shape[axis].checked_add(self.before[axis]).and_then(|s| s.checked_add(self.after[axis]));
+            let Some(grown) = grown else {
+                return Err(Error::operands(
+                    "pad",
+                    inputs,
+                    format!("axis {axis} grows beyond memory"),
+                    "pad less",
+                ));
+            };
+            dims[axis] = grown;
+        }
+        Ok(TensorType { dtype, shape: Shape::new(&dims[..shape.rank()])? })
+    }
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+}
+
+/// Repeats the tensor along each axis.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Tile {
+    /// How often along each axis, as many as the input has axes.
+    pub repeats: [usize; MAX_RANK],
+    /// How many axes.
+    pub rank: u8,
+}
+
+impl Rule for Tile {
+    fn name(&self) -> &'static str {
+        "tile"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("tile", inputs, 1)?;
+        let TensorType { dtype, shape } = inputs[0];
+        if shape.rank() != usize::from(self.rank) {
+            return Err(Error::operands(
+                "tile",
+                inputs,
+                format!("{} repeats for {} axes", self.rank, shape.rank()),
+                "give one for every axis",
+            ));
+        }
+        let mut dims = [0; MAX_RANK];
+        for axis in 0..shape.rank() {
+            let Some(size) = shape[axis].checked_mul(self.repeats[axis]) else {
+                return Err(Error::operands(
+                    "tile",
+                    inputs,
+                    format!("axis {axis} grows beyond memory"),
+                    "repeat less",
+                ));
+            };
+            dims[axis] = size;
+        }
+        Ok(TensorType { dtype, shape: Shape::new(&dims[..shape.rank()])? })
+    }
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+}

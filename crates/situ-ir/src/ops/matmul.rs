@@ -1,0 +1,134 @@
+//! Matrix products, and the bias that usually follows.
+
+use super::{Rule, arity, same_dtype};
+use crate::work::{Work, WorkClass};
+use situ_core::{DType, Error, MAX_RANK, Result, Shape, TensorType};
+
+/// The product of the last two axes; leading axes are batches and broadcast. A transposed side is read in place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Matmul {
+    /// Whether the left side's last two axes are swapped.
+    pub transpose_a: bool,
+    /// Whether the right side's last two axes are swapped.
+    pub transpose_b: bool,
+}
+
+/// Rows, inner size and columns of one product, and the batch's shape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dims {
+    /// Rows of the result.
+    pub m: usize,
+    /// The size that is summed over.
+    pub k: usize,
+    /// Columns of the result.
+    pub n: usize,
+    /// The broadcast leading axes.
+    pub batch: Shape,
+}
+
+impl Matmul {
+    /// The sizes of the product of tensors of these types, or why they do not fit.
+    pub fn dims(&self, inputs: &[TensorType]) -> Result<Dims> {
+        arity("matmul", inputs, 2)?;
+        let [a, b] = [inputs[0].shape, inputs[1].shape];
+        if a.rank() < 2 || b.rank() < 2 {
+            return Err(Error::operands(
+                "matmul",
+                inputs,
+                "both sides need at least two axes",
+                "reshape a vector to a matrix with one row or one column",
+            ));
+        }
+        let side = |s: &Shape, transposed: bool| {
+            let (rows, columns) = (s[s.rank() - 2], s[s.rank() - 1]);
+            if transposed { (columns, rows) } else { (rows, columns) }
+        };
+        let (m, k) = side(&a, self.transpose_a);
+        let (k_right, n) = side(&b, self.transpose_b);
+        if k != k_right {
+            return Err(Error::operands(
+                "matmul",
+                inputs,
+                format!("the inner sizes differ: {k} columns on the left, {k_right} rows on the right"),
+                "transpose one side, or check the layer's sizes",
+            ));
+        }
+        let batch = a.without(|axis| axis + 2 >= a.rank()).broadcast(&b.without(|axis| axis + 2 >= b.rank()));
+        match batch {
+            Some(batch) => Ok(Dims { m, k, n, batch: batch? }),
+            None => Err(Error::operands(
+                "matmul",
+                inputs,
+                "the leading (batch) axes do not broadcast",
+                "make them equal, or 1",
+            )),
+        }
+    }
+}
+
+impl Rule for Matmul {
+    fn name(&self) -> &'static str {
+        "matmul"
+    }
+
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        let Dims { m, n, batch, .. } = self.dims(inputs)?;
+        let dtype = same_dtype("matmul", inputs)?;
+        if dtype == DType::Bool {
+            return Err(Error::operands(
+                "matmul",
+                inputs,
+                "is defined for numbers, not bool",
+                "cast to a number first",
+            ));
+        }
+        let mut dims = [0; MAX_RANK];
+        let lead = batch.rank();
+        dims[..lead].copy_from_slice(&batch);
+        dims[lead] = m;
+        dims[lead + 1] = n;
+        Ok(TensorType { dtype, shape: Shape::new(&dims[..lead + 2])? })
+    }
+
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        let k = self.dims(inputs).map_or(0, |d| d.k);
+        Work::streaming(WorkClass::Matmul, 2.0 * k as f64, inputs, outputs)
+    }
+}
+
+/// `x + bias`, where the bias runs along the last axis.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BiasAdd;
+
+impl Rule for BiasAdd {
+    fn name(&self) -> &'static str {
+        "bias_add"
+    }
+
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("bias_add", inputs, 2)?;
+        let dtype = same_dtype("bias_add", inputs)?;
+        let [x, bias] = [inputs[0].shape, inputs[1].shape];
+        if dtype == DType::Bool {
+            return Err(Error::operands(
+                "bias_add",
+                inputs,
+                "is defined for numbers, not bool",
+                "cast to a number first",
+            ));
+        }
+        if bias.rank() != 1 || x.rank() == 0 || x[x.rank() - 1] != bias[0] {
+            return Err(Error::operands(
+                "bias_add",
+                inputs,
+                "the bias must have one axis, as long as the last axis of the first input",
+                "reshape the bias, or use add for other broadcasts",
+            ));
+        }
+        Ok(inputs[0])
+    }
+
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        Work::streaming(WorkClass::Elementwise, 1.0, inputs, outputs)
+    }
+}

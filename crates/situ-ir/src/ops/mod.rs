@@ -1,0 +1,200 @@
+//! Every op, one file each; families (elementwise, reductions) are tables.
+//!
+//! Adding an op: a file here with a type that implements [`Rule`], and one line in the list below.
+
+pub mod binary;
+pub mod cast;
+pub mod cross_entropy;
+pub mod generate;
+pub mod index;
+pub mod join;
+pub mod layer_norm;
+pub mod matmul;
+pub mod random;
+pub mod reduce;
+pub mod select;
+pub mod softmax;
+pub mod unary;
+pub mod view;
+
+use crate::gradient::{Application, Builder, Gradients, undefined};
+use crate::work::Work;
+use situ_core::{DType, Layout, Result, TensorType};
+use smallvec::SmallVec;
+
+pub use binary::{Binary, BinaryKind};
+pub use cast::Cast;
+pub use cross_entropy::{CrossEntropy, SparseCrossEntropy};
+pub use generate::{Eye, Fill, Range};
+pub use index::{Gather, OneHot, ScatterAdd};
+pub use join::{Concat, Pad, Tile};
+pub use layer_norm::LayerNorm;
+pub use matmul::{BiasAdd, Matmul};
+pub use random::{Distribution, Random};
+pub use reduce::{Reduce, ReduceKind};
+pub use select::Where;
+pub use softmax::Softmax;
+pub use unary::{Unary, UnaryKind};
+pub use view::{Dense, Expand, Permute, Reshape, Slice};
+
+/// The types of an op's outputs.
+pub type Outputs = SmallVec<[TensorType; 1]>;
+
+/// What an op is, apart from any device.
+pub trait Rule {
+    /// Its name in messages, files and profiles.
+    fn name(&self) -> &'static str;
+
+    /// The types of its outputs, or the error that says why the inputs do not fit.
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType>;
+
+    /// Its arithmetic and bytes.
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work;
+
+    /// The dtype by which kernels are registered: that of the first input, or of the output if there is none.
+    fn kernel_dtype(&self, inputs: &[TensorType], outputs: &[TensorType]) -> DType {
+        inputs.first().or(outputs.first()).map_or(DType::F32, |t| t.dtype)
+    }
+
+    /// For ops that only look at their input differently: the layout of the result in the input's memory, if
+    /// the input's strides allow one.
+    fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
+        let _ = (input, output);
+        None
+    }
+
+    /// The gradient by each input, from the gradients by the outputs.
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let _ = (builder, at);
+        Err(undefined(self.name()))
+    }
+}
+
+macro_rules! ops {
+    ($($variant:ident)*) => {
+        /// One operation with its attributes.
+        #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs, reason = "each variant is documented at its type")]
+        pub enum Op { $($variant($variant)),* }
+
+        /// The family of an op, without attributes: the row of a kernel table.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "each variant is documented at its type")]
+        #[repr(u8)]
+        pub enum OpKind { $($variant),* }
+
+        impl OpKind {
+            /// Every family.
+            pub const ALL: &'static [OpKind] = &[$(OpKind::$variant),*];
+        }
+
+        impl Op {
+            /// Its family.
+            pub fn kind(&self) -> OpKind {
+                match self { $(Op::$variant(_) => OpKind::$variant),* }
+            }
+
+            /// Its name in messages, files and profiles.
+            pub fn name(&self) -> &'static str {
+                match self { $(Op::$variant(op) => op.name()),* }
+            }
+
+            /// The types of its outputs, or the error that says why the inputs do not fit.
+            pub fn infer(&self, inputs: &[TensorType]) -> Result<Outputs> {
+                let one = match self { $(Op::$variant(op) => op.infer(inputs)),* }?;
+                Ok(Outputs::from_buf([one]))
+            }
+
+            /// Its arithmetic and bytes.
+            pub fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+                match self { $(Op::$variant(op) => op.work(inputs, outputs)),* }
+            }
+
+            /// The dtype by which its kernels are registered.
+            pub fn kernel_dtype(&self, inputs: &[TensorType], outputs: &[TensorType]) -> DType {
+                match self { $(Op::$variant(op) => op.kernel_dtype(inputs, outputs)),* }
+            }
+
+            /// For views: the layout of the result in the input's memory, if strides allow one.
+            pub fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
+                match self { $(Op::$variant(op) => op.view(input, output)),* }
+            }
+
+            /// The gradient by each input, from the gradients by the outputs.
+            pub fn gradient<B: Builder>(
+                &self,
+                builder: &mut B,
+                at: &Application<'_, B::Value>,
+            ) -> Result<Gradients<B::Value>> {
+                match self { $(Op::$variant(op) => op.gradient(builder, at)),* }
+            }
+        }
+
+        $(impl From<$variant> for Op {
+            fn from(op: $variant) -> Op { Op::$variant(op) }
+        })*
+    };
+}
+
+ops! {
+    Unary Binary Where Cast
+    Matmul BiasAdd LayerNorm
+    Reduce Softmax CrossEntropy SparseCrossEntropy
+    Reshape Permute Expand Slice Dense
+    Concat Pad Tile
+    Gather ScatterAdd OneHot
+    Fill Range Eye Random
+}
+
+/// An error unless there are exactly `n` inputs.
+fn arity(op: &'static str, inputs: &[TensorType], n: usize) -> Result<()> {
+    if inputs.len() == n {
+        return Ok(());
+    }
+    Err(situ_core::Error::operands(op, inputs, format!("takes {n} inputs, was given {}", inputs.len()), ""))
+}
+
+/// An error unless all inputs have one dtype.
+fn same_dtype(op: &'static str, inputs: &[TensorType]) -> Result<DType> {
+    let first = inputs.first().map_or(DType::F32, |t| t.dtype);
+    if inputs.iter().all(|t| t.dtype == first) {
+        return Ok(first);
+    }
+    Err(situ_core::Error::operands(op, inputs, "the inputs have different dtypes", "cast them to one dtype"))
+}
+
+/// An error unless `dtype` is a float.
+fn float_only(op: &'static str, inputs: &[TensorType], dtype: DType) -> Result<()> {
+    if dtype.is_float() {
+        return Ok(());
+    }
+    Err(situ_core::Error::operands(
+        op,
+        inputs,
+        format!("is defined for floats, not {dtype}"),
+        "cast to f32 or f64",
+    ))
+}
+
+/// The error of shapes that do not broadcast, or the shape that they do broadcast to.
+fn broadcast(op: &'static str, inputs: &[TensorType]) -> Result<situ_core::Shape> {
+    let mut shape = inputs[0].shape;
+    for t in &inputs[1..] {
+        shape = match shape.broadcast(&t.shape) {
+            Some(joined) => joined?,
+            None => {
+                return Err(situ_core::Error::operands(
+                    op,
+                    inputs,
+                    "the shapes do not broadcast: sizes must be equal, or 1, from the last axis on",
+                    "reshape or expand one of them",
+                ));
+            }
+        };
+    }
+    Ok(shape)
+}

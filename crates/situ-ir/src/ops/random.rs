@@ -1,0 +1,112 @@
+//! Random tensors: counter-based (Philox 4×32-10), so that the same seed and stream give the same numbers on any
+//! device and any number of threads.
+
+use super::{Rule, arity};
+use crate::work::{Work, WorkClass};
+use situ_core::{DType, Error, Real, Result, Shape, TensorType};
+
+/// What is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Distribution {
+    /// From `low` to below `high`; floats, or integers of a range of at most 2^32.
+    Uniform {
+        /// The least value.
+        low: Real,
+        /// Above the largest value.
+        high: Real,
+    },
+    /// The normal distribution; floats.
+    Normal {
+        /// Its mean.
+        mean: Real,
+        /// Its standard deviation.
+        deviation: Real,
+    },
+    /// True, or 1, with probability `p`; bool, floats or integers.
+    Bernoulli {
+        /// The probability.
+        p: Real,
+    },
+    /// The numbers from 0 to n − 1 in random order; i32 or i64.
+    Permutation,
+}
+
+/// A tensor of random numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Random {
+    /// What is drawn.
+    pub distribution: Distribution,
+    /// The generator's seed.
+    pub seed: u64,
+    /// Which of the seed's streams: each draw of a program takes the next.
+    pub stream: u64,
+    /// The shape.
+    pub shape: Shape,
+    /// The dtype.
+    pub dtype: DType,
+}
+
+impl Rule for Random {
+    fn name(&self) -> &'static str {
+        match self.distribution {
+            Distribution::Uniform { .. } => "random_uniform",
+            Distribution::Normal { .. } => "random_normal",
+            Distribution::Bernoulli { .. } => "random_bernoulli",
+            Distribution::Permutation => "random_permutation",
+        }
+    }
+
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        let op = self.name();
+        arity(op, inputs, 0)?;
+        let whole = |v: f64| v == v.trunc();
+        let refused = match self.distribution {
+            Distribution::Uniform { low: Real(low), high: Real(high) } => {
+                let span = high - low;
+                let integer = matches!(self.dtype, DType::I32 | DType::I64);
+                if !self.dtype.is_float() && !integer {
+                    Some(format!("draws floats, i32 or i64, not {}", self.dtype))
+                } else if !span.is_finite() || span < 0.0 || (integer && span < 1.0) {
+                    Some(format!("there is nothing from {low} to below {high}"))
+                } else if integer && (!whole(low) || !whole(high) || span > 4_294_967_296.0) {
+                    Some(format!("integers from {low} to below {high} need whole bounds at most 2^32 apart"))
+                } else if self.dtype == DType::I32
+                    && (low < f64::from(i32::MIN) || high > f64::from(i32::MAX) + 1.0)
+                {
+                    Some(format!("the bounds {low} and {high} are beyond i32"))
+                } else {
+                    None
+                }
+            }
+            Distribution::Normal { mean: Real(mean), deviation: Real(deviation) } => {
+                if !self.dtype.is_float() {
+                    Some(format!("draws floats, not {}", self.dtype))
+                } else if !mean.is_finite() || !deviation.is_finite() || deviation < 0.0 {
+                    Some(format!("mean {mean} and standard deviation {deviation}"))
+                } else {
+                    None
+                }
+            }
+            Distribution::Bernoulli { p: Real(p) } => {
+                (!(0.0..=1.0).contains(&p)).then(|| format!("the probability is {p}, not from 0 to 1"))
+            }
+            Distribution::Permutation => {
+                if !matches!(self.dtype, DType::I32 | DType::I64) {
+                    Some(format!("draws i32 or i64, not {}", self.dtype))
+                } else if self.shape.rank() != 1 || self.shape[0] > 1 << 31 {
+                    Some(format!("needs one axis of at most 2^31 elements, not {}", self.shape))
+                } else {
+                    None
+                }
+            }
+        };
+        match refused {
+            Some(why) => Err(Error::argument(op, why, "change the arguments")),
+            None => Ok(TensorType { dtype: self.dtype, shape: self.shape }),
+        }
+    }
+
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        Work::streaming(WorkClass::Transcendental, 40.0, inputs, outputs)
+    }
+}

@@ -1,0 +1,147 @@
+//! Reductions over any axes.
+
+use super::{Rule, arity, float_only};
+use crate::work::{Work, WorkClass};
+use situ_core::{Axes, DType, Error, Result, Shape, TensorType};
+
+/// What the elements are reduced to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum ReduceKind {
+    /// The sum; integers wrap. Of nothing: 0.
+    Sum,
+    /// The mean, of floats. Of nothing: NaN.
+    Mean,
+    /// The largest; NaN if any is. Of nothing: an error.
+    Max,
+    /// The smallest; NaN if any is. Of nothing: an error.
+    Min,
+    /// The product; integers wrap. Of nothing: 1.
+    Prod,
+    /// Whether any holds. Of nothing: false.
+    Any,
+    /// Whether all hold. Of nothing: true.
+    All,
+    /// The position of the largest, the first of equals; NaN counts as largest. i32. Of nothing: an error.
+    ArgMax,
+    /// The position of the smallest, the first of equals; NaN counts as smallest. i32. Of nothing: an error.
+    ArgMin,
+}
+
+impl ReduceKind {
+    /// Every reduction.
+    pub const ALL: [ReduceKind; 9] = [
+        ReduceKind::Sum,
+        ReduceKind::Mean,
+        ReduceKind::Max,
+        ReduceKind::Min,
+        ReduceKind::Prod,
+        ReduceKind::Any,
+        ReduceKind::All,
+        ReduceKind::ArgMax,
+        ReduceKind::ArgMin,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ReduceKind::Sum => "sum",
+            ReduceKind::Mean => "mean",
+            ReduceKind::Max => "max",
+            ReduceKind::Min => "min",
+            ReduceKind::Prod => "prod",
+            ReduceKind::Any => "any",
+            ReduceKind::All => "all",
+            ReduceKind::ArgMax => "argmax",
+            ReduceKind::ArgMin => "argmin",
+        }
+    }
+}
+
+/// Reduces over a set of axes. `argmax` and `argmin` over several axes give the row-major position among them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Reduce {
+    /// To what.
+    pub kind: ReduceKind,
+    /// Over which axes; an empty set reduces nothing and copies.
+    pub axes: Axes,
+    /// Whether the reduced axes stay, with size 1.
+    pub keep_dims: bool,
+}
+
+impl Rule for Reduce {
+    fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        let op = self.name();
+        arity(op, inputs, 1)?;
+        let TensorType { dtype, shape } = inputs[0];
+        if let Some(axis) = self.axes.iter().find(|&a| a >= shape.rank()) {
+            return Err(Error::operands(
+                op,
+                inputs,
+                format!("there is no axis {axis}"),
+                "name axes of the input",
+            ));
+        }
+        let count: usize = self.axes.iter().map(|a| shape[a]).product();
+        let dtype = match self.kind {
+            ReduceKind::Mean => {
+                float_only(op, inputs, dtype)?;
+                dtype
+            }
+            ReduceKind::Any | ReduceKind::All if dtype != DType::Bool => {
+                return Err(Error::operands(
+                    op,
+                    inputs,
+                    format!("is defined for bool, not {dtype}"),
+                    "compare first",
+                ));
+            }
+            ReduceKind::Any | ReduceKind::All => dtype,
+            _ if dtype == DType::Bool => {
+                return Err(Error::operands(
+                    op,
+                    inputs,
+                    "is defined for numbers, not bool",
+                    "cast to a number first",
+                ));
+            }
+            ReduceKind::ArgMax | ReduceKind::ArgMin => {
+                if count > i32::MAX as usize {
+                    return Err(Error::operands(
+                        op,
+                        inputs,
+                        "positions pass what i32 can hold",
+                        "reduce in two steps",
+                    ));
+                }
+                DType::I32
+            }
+            ReduceKind::Sum | ReduceKind::Max | ReduceKind::Min | ReduceKind::Prod => dtype,
+        };
+        let out = if self.keep_dims {
+            let mut kept = [0; situ_core::MAX_RANK];
+            for (axis, size) in shape.iter().enumerate() {
+                kept[axis] = if self.axes.contains(axis) { 1 } else { *size };
+            }
+            Shape::new(&kept[..shape.rank()])?
+        } else {
+            shape.without(|axis| self.axes.contains(axis))
+        };
+        let needs_one =
+            matches!(self.kind, ReduceKind::Max | ReduceKind::Min | ReduceKind::ArgMax | ReduceKind::ArgMin);
+        if needs_one && count == 0 && out.elements() > 0 {
+            return Err(Error::operands(op, inputs, "has no value for no elements", "skip empty tensors"));
+        }
+        Ok(TensorType { dtype, shape: out })
+    }
+
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        let mut work = Work::streaming(WorkClass::Reduce, 0.0, inputs, outputs);
+        work.flops = inputs[0].shape.elements() as f64;
+        work
+    }
+}

@@ -1,0 +1,234 @@
+//! Ops that only look at their input differently: they cost nothing until a kernel needs their result dense.
+
+use super::{Rule, arity};
+use crate::work::{Work, WorkClass};
+use situ_core::{Error, Layout, MAX_RANK, Result, Shape, TensorType};
+
+/// Every element of the result is read once and written once, if it must be moved at all.
+fn moved(outputs: &[TensorType]) -> Work {
+    Work::streaming(WorkClass::Move, 0.0, outputs, outputs)
+}
+
+/// The same elements in row-major order under another shape.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Reshape {
+    /// The new shape.
+    pub shape: Shape,
+}
+
+impl Rule for Reshape {
+    fn name(&self) -> &'static str {
+        "reshape"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("reshape", inputs, 1)?;
+        let (have, want) = (inputs[0].shape.elements(), self.shape.elements());
+        if have != want {
+            return Err(Error::operands(
+                "reshape",
+                inputs,
+                format!("{} has {want} elements, the input has {have}", self.shape),
+                "use -1 for the one axis that should be worked out",
+            ));
+        }
+        Ok(TensorType { dtype: inputs[0].dtype, shape: self.shape })
+    }
+    fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
+        moved(outputs)
+    }
+    fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
+        input.reshape(output.shape)
+    }
+}
+
+/// The axes in another order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Permute {
+    perm: [u8; MAX_RANK],
+    rank: u8,
+}
+
+impl Permute {
+    /// Axis i of the result is axis `perm[i]` of the input; an error unless each stands there once.
+    pub fn new(perm: &[usize]) -> Result<Permute> {
+        let mut held = [0; MAX_RANK];
+        let mut seen = [false; MAX_RANK];
+        for (to, &from) in perm.iter().enumerate() {
+            if perm.len() > MAX_RANK || from >= perm.len() || std::mem::replace(&mut seen[from], true) {
+                return Err(Error::argument(
+                    "transpose",
+                    format!("{perm:?} is not an order of {} axes", perm.len()),
+                    "name every axis exactly once",
+                ));
+            }
+            held[to] = from as u8;
+        }
+        Ok(Permute { perm: held, rank: perm.len() as u8 })
+    }
+
+    /// The axis of the input that each axis of the result is.
+    pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.perm[..usize::from(self.rank)].iter().map(|&a| usize::from(a))
+    }
+}
+
+impl Rule for Permute {
+    fn name(&self) -> &'static str {
+        "transpose"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("transpose", inputs, 1)?;
+        let shape = inputs[0].shape;
+        if shape.rank() != usize::from(self.rank) {
+            return Err(Error::operands(
+                "transpose",
+                inputs,
+                format!("the order names {} axes, the input has {}", self.rank, shape.rank()),
+                "name every axis of the input exactly once",
+            ));
+        }
+        let mut dims = [0; MAX_RANK];
+        for (to, from) in self.order().enumerate() {
+            dims[to] = shape[from];
+        }
+        Ok(TensorType { dtype: inputs[0].dtype, shape: Shape::new(&dims[..shape.rank()])? })
+    }
+    fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
+        moved(outputs)
+    }
+    fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
+        let mut perm = [0; MAX_RANK];
+        for (to, from) in self.order().enumerate() {
+            perm[to] = from;
+        }
+        Some(input.permute(&perm[..usize::from(self.rank)], output.shape))
+    }
+}
+
+/// Broadcast to a larger shape: axes of size 1 repeat, new axes come in front.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Expand {
+    /// The larger shape.
+    pub shape: Shape,
+}
+
+impl Rule for Expand {
+    fn name(&self) -> &'static str {
+        "expand"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("expand", inputs, 1)?;
+        match inputs[0].shape.broadcast(&self.shape) {
+            Some(Ok(joined)) if joined == self.shape => {
+                Ok(TensorType { dtype: inputs[0].dtype, shape: self.shape })
+            }
+            _ => Err(Error::operands(
+                "expand",
+                inputs,
+                format!("does not broadcast to {}", self.shape),
+                "sizes must be equal, or 1 in the input, from the last axis on",
+            )),
+        }
+    }
+    fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
+        moved(outputs)
+    }
+    fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
+        Some(input.expand(output.shape))
+    }
+}
+
+/// Part of each axis, from a start in steps that may be negative.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Slice {
+    starts: [usize; MAX_RANK],
+    steps: [isize; MAX_RANK],
+    sizes: Shape,
+}
+
+impl Slice {
+    /// For each axis the first index, the step, and how many elements are taken.
+    pub fn new(starts: &[usize], steps: &[isize], sizes: &[usize]) -> Result<Slice> {
+        let sizes = Shape::new(sizes)?;
+        let rank = sizes.rank();
+        if starts.len() != rank || steps.len() != rank {
+            return Err(Error::argument(
+                "slice",
+                format!("{} starts, {} steps and {rank} sizes", starts.len(), steps.len()),
+                "give one of each for every axis",
+            ));
+        }
+        let mut slice = Slice { starts: [0; MAX_RANK], steps: [1; MAX_RANK], sizes };
+        slice.starts[..rank].copy_from_slice(starts);
+        slice.steps[..rank].copy_from_slice(steps);
+        Ok(slice)
+    }
+
+    /// The first index of each axis.
+    pub fn starts(&self) -> &[usize] {
+        &self.starts[..self.sizes.rank()]
+    }
+    /// The step of each axis.
+    pub fn steps(&self) -> &[isize] {
+        &self.steps[..self.sizes.rank()]
+    }
+    /// How many elements are taken of each axis.
+    pub fn sizes(&self) -> &Shape {
+        &self.sizes
+    }
+}
+
+impl Rule for Slice {
+    fn name(&self) -> &'static str {
+        "slice"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("slice", inputs, 1)?;
+        let shape = inputs[0].shape;
+        if shape.rank() != self.sizes.rank() {
+            return Err(Error::operands(
+                "slice",
+                inputs,
+                format!("the slice has {} axes, the input has {}", self.sizes.rank(), shape.rank()),
+                "give a range for every axis",
+            ));
+        }
+        for axis in 0..shape.rank() {
+            let (start, step, size) = (self.starts[axis], self.steps[axis], self.sizes[axis]);
+            let last = (size.max(1) as i128 - 1) * step as i128 + start as i128;
+            let inside = |i: i128| (0..shape[axis] as i128).contains(&i);
+            if size > 0 && (step == 0 || !inside(start as i128) || !inside(last)) {
+                return Err(Error::operands(
+                    "slice",
+                    inputs,
+                    format!("{size} elements from {start} in steps of {step} pass the end of axis {axis}"),
+                    format!("stay within 0 to {} and use a step other than 0", shape[axis].saturating_sub(1)),
+                ));
+            }
+        }
+        Ok(TensorType { dtype: inputs[0].dtype, shape: self.sizes })
+    }
+    fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
+        moved(outputs)
+    }
+    fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
+        Some(input.slice(self.starts(), self.steps(), output.shape))
+    }
+}
+
+/// The same tensor, dense: what turns a view into memory of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Dense;
+
+impl Rule for Dense {
+    fn name(&self) -> &'static str {
+        "dense"
+    }
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("dense", inputs, 1)?;
+        Ok(inputs[0])
+    }
+    fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
+        moved(outputs)
+    }
+}
