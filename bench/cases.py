@@ -1,0 +1,51 @@
+"""The benchmark's cases: the names that every worker understands, and the shapes they stand for.
+
+A name says the op and the shape, `matmul_32x784x128` being (32×784)·(784×128). A worker may offer a
+case in several ways and then calls the others `case@way`. This file says which ways count: it knows
+nothing of any system's API.
+"""
+
+import math
+import re
+
+MATMULS = ["64x64x64", "256x256x256", "1024x1024x1024", "2048x2048x2048",
+           "32x784x128", "32x2048x365", "1x4096x4096"]
+
+CASES = (
+    ["eager_add_4"]
+    + [f"matmul_{shape}" for shape in MATMULS]
+    + ["softmax_32x365", "softmax_4096x365", "softmax_1024x32000", "layer_norm_4096x1024",
+       "add_1m", "add_16m", "add_relu_16m", "exp_1m", "sum_16m"]
+)
+
+# Reported in columns of their own and never the "best peer": ours is measured without that help.
+NOT_COMPARABLE = {
+    "constant_b": "the second matrix is a constant, packed before the clock starts",
+}
+
+_COUNTS = {"4": 4, "1m": 1 << 20, "16m": 1 << 24}
+
+
+def dims(case):
+    """The sizes in a case's name: `softmax_32x365` gives (32, 365), `add_1m` gives (1048576,)."""
+    size = case.rsplit("_", 1)[1]
+    if size in _COUNTS:
+        return (_COUNTS[size],)
+    return tuple(int(n) for n in size.split("x"))
+
+
+def op(case):
+    """The op in a case's name: `layer_norm_4096x1024` gives `layer_norm`."""
+    return case.rsplit("_", 1)[0]
+
+
+def rate(case, nanoseconds):
+    """GFLOP/s of a matmul; nothing for the others, whose time says enough."""
+    if op(case) != "matmul":
+        return None
+    return 2 * math.prod(dims(case)) / nanoseconds
+
+
+def select(pattern):
+    """The cases whose name matches the regular expression."""
+    return [case for case in CASES if re.search(pattern, case)]

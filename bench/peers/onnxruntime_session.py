@@ -1,0 +1,76 @@
+"""ONNX Runtime: one session per case, inputs and result bound beforehand, so that a call only computes."""
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from cases import CASES, dims, op
+from onnx import TensorProto, helper, numpy_helper
+
+from .inputs import operands
+
+VERSION = ort.__version__
+
+NODES = {
+    "matmul": [("MatMul", "ab", "y", {})],
+    "softmax": [("Softmax", "a", "y", {"axis": -1})],
+    "layer_norm": [("LayerNormalization", "abc", "y", {"axis": -1, "epsilon": 1e-5})],
+    "add": [("Add", "ab", "y", {})],
+    "add_relu": [("Add", "ab", "t", {}), ("Relu", "t", "y", {})],
+    "exp": [("Exp", "a", "y", {})],
+    "sum": [("ReduceSum", "a", "y", {"keepdims": 0})],
+}
+
+
+def cases(threads):
+    offered = {}
+    for case in CASES:
+        if op(case) == "eager_add":
+            continue  # there is no eager mode
+        offered[case] = lambda case=case: prepare(case, threads, constants="")
+        if op(case) == "matmul":
+            offered[f"{case}@constant_b"] = lambda case=case: prepare(case, threads, constants="b")
+    return offered
+
+
+def result_shape(case):
+    if op(case) == "matmul":
+        m, _, n = dims(case)
+        return [m, n]
+    return [] if op(case) == "sum" else list(dims(case))
+
+
+def model(case, arrays, constants):
+    def value(name, shape):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+    named = dict(zip("abc", arrays))
+    graph = helper.make_graph(
+        [helper.make_node(kind, list(inputs), [output], **attributes)
+         for kind, inputs, output, attributes in NODES[op(case)]],
+        case,
+        [value(name, array.shape) for name, array in named.items() if name not in constants],
+        [value("y", result_shape(case))],
+        [numpy_helper.from_array(named[name], name) for name in constants],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                             ir_version=min(10, onnx.IR_VERSION)).SerializeToString()
+
+
+def prepare(case, threads, constants):
+    arrays = operands(op(case), dims(case))
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = ort.InferenceSession(model(case, arrays, constants), options,
+                                   providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    bound = [ort.OrtValue.ortvalue_from_numpy(array) for array in arrays]
+    for name, tensor in zip("abc", bound):
+        if name not in constants:
+            binding.bind_ortvalue_input(name, tensor)
+    result = ort.OrtValue.ortvalue_from_numpy(np.empty(result_shape(case), dtype=np.float32))
+    binding.bind_ortvalue_output("y", result)
+    # The binding does not keep what it points to alive.
+    names = {"run": session.run_with_iobinding, "binding": binding, "keep": (arrays, bound, result)}
+    return "run(binding)", names

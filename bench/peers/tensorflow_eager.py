@@ -1,0 +1,55 @@
+"""TensorFlow: eager ops; where a case is several ops also `tf.function`, without and with XLA."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import tensorflow as tf  # noqa: E402 (the log level must come first)
+from cases import CASES, dims, op  # noqa: E402
+
+from .inputs import operands  # noqa: E402
+
+VERSION = tf.__version__
+
+
+def layer_norm(a, b, c):
+    # TensorFlow has no op of this name; this is what its own layers come down to.
+    mean, variance = tf.nn.moments(a, -1, keepdims=True)
+    return tf.nn.batch_normalization(a, mean, variance, c, b, 1e-5)
+
+
+FUNCTIONS = {
+    "eager_add": lambda a, b: a + b,
+    "matmul": tf.matmul,
+    "softmax": tf.nn.softmax,
+    "layer_norm": layer_norm,
+    "add": tf.add,
+    "add_relu": lambda a, b: tf.nn.relu(a + b),
+    "exp": tf.exp,
+    "sum": tf.reduce_sum,
+}
+
+COMPOSED = ("layer_norm", "add_relu")
+
+
+def cases(threads):
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    offered = {}
+    for case in CASES:
+        function = FUNCTIONS[op(case)]
+        offered[case] = lambda case=case, function=function: prepare(case, function)
+        if op(case) in COMPOSED:
+            offered[f"{case}@function"] = lambda case=case, function=function: prepare(
+                case, tf.function(function))
+            offered[f"{case}@xla"] = lambda case=case, function=function: prepare(
+                case, tf.function(function, jit_compile=True))
+    return offered
+
+
+def prepare(case, function):
+    tensors = [tf.constant(array) for array in operands(op(case), dims(case))]
+    names = dict(zip("abc", tensors), function=function)
+    if op(case) == "eager_add":
+        return "a + b", names
+    return f"function({', '.join('abc'[:len(tensors)])})", names

@@ -1,0 +1,149 @@
+"""Figures of a run as tables: pure functions over {(case, threads): {column: [round, ...]}}.
+
+A ratio is the best peer's time over ours: above 1 we are the quicker.
+"""
+
+import math
+import pathlib
+import platform
+import statistics
+
+import cases
+from workers import OURS, SYSTEMS
+
+
+def best_round(rounds):
+    """The smallest of the rounds' medians: what the machine can do when it is left alone."""
+    return min(r["median_ns"] for r in rounds)
+
+
+def middle_round(rounds):
+    """The median of the rounds' medians: what it did."""
+    return statistics.median(r["median_ns"] for r in rounds)
+
+
+def comparable(column):
+    system, _, way = column.partition("@")
+    return system != OURS and way not in cases.NOT_COMPARABLE
+
+
+def best_peer(columns, figure):
+    """The quickest comparable peer: (column, nanoseconds), or None."""
+    peers = {column: figure(rounds) for column, rounds in columns.items() if comparable(column)}
+    return min(peers.items(), key=lambda item: item[1]) if peers else None
+
+
+def ratio(columns, figure):
+    peer = best_peer(columns, figure)
+    return peer[1] / figure(columns[OURS]) if peer and OURS in columns else None
+
+
+def microseconds(nanoseconds):
+    us = nanoseconds / 1000
+    return f"{us:.0f}" if us >= 1000 else f"{us:.3g}"
+
+
+def cell(case, columns, column):
+    if column not in columns:
+        return "–"
+    time = best_round(columns[column])
+    rate = cases.rate(case, time)
+    return microseconds(time) + (f" ({rate:.0f})" if rate else "")
+
+
+def peer_cell(case, columns, system):
+    """A peer's quickest comparable way, named where there are several."""
+    ways = {c: best_round(r) for c, r in columns.items() if c.partition("@")[0] == system and comparable(c)}
+    if not ways:
+        return "–"
+    column = min(ways, key=ways.get)
+    way = column.partition("@")[2]
+    return cell(case, columns, column) + (f" {way}" if way else "")
+
+
+def geometric_mean(values):
+    return math.exp(statistics.fmean(math.log(v) for v in values))
+
+
+def markdown(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["| " + " | ".join(text.ljust(width) for text, width in zip(row, widths)) + " |" for row in rows]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def table(results, threads):
+    """One thread count's table, and the line with its geometric mean."""
+    chosen = {case: columns for (case, count), columns in results.items() if count == threads}
+    present = {column.partition("@")[0] for columns in chosen.values() for column in columns}
+    peers = [system for system in SYSTEMS if system != OURS and system in present]
+    extras = sorted({c for columns in chosen.values() for c in columns
+                     if c.partition("@")[0] != OURS and not comparable(c)})
+    ours = [OURS] if OURS in present else []
+    rows = [["case", *ours, *peers, *[e.replace("@", ", ").replace("_", " ") for e in extras],
+             *(["best peer / situ", "of medians"] if ours else [])]]
+    for case, columns in chosen.items():
+        row = [case, *[cell(case, columns, c) for c in ours], *[peer_cell(case, columns, s) for s in peers],
+               *[cell(case, columns, c) for c in extras]]
+        if ours:
+            both = [ratio(columns, figure) for figure in (best_round, middle_round)]
+            row += [f"{r:.2f}" if r else "–" for r in both]
+        rows.append(row)
+    lines = [f"### {threads} thread{'s' if threads > 1 else ''}", "", markdown(rows)]
+    for name, figure in [("best rounds", best_round), ("median rounds", middle_round)]:
+        ratios = {case: ratio(columns, figure) for case, columns in chosen.items()}
+        ratios = {case: r for case, r in ratios.items() if r}
+        if ratios:
+            lowest = min(ratios, key=ratios.get)
+            below = [case for case, r in ratios.items() if r < 0.95]
+            lines += ["", f"Geometric mean over {len(ratios)} cases, {name}: **{geometric_mean(ratios.values()):.2f}**; "
+                          f"lowest {ratios[lowest]:.2f} ({lowest}); below 0.95: {', '.join(below) or 'none'}."]
+    return "\n".join(lines)
+
+
+def tables(results):
+    """All tables of a run, as Markdown that is also readable as text."""
+    counts = sorted({threads for _, threads in results})
+    return "\n\n".join(table(results, threads) for threads in counts)
+
+
+def machine():
+    """CPU model and core count, as Linux tells them."""
+    model = platform.processor() or platform.machine()
+    info = pathlib.Path("/proc/cpuinfo")
+    features = ""
+    if info.exists():
+        fields = dict(line.split("\t: ", 1) for line in info.read_text().replace("\t\t", "\t").splitlines()
+                      if "\t: " in line)
+        model = (f"{fields.get('model name', model)} (family {fields.get('cpu family', '?')}, "
+                 f"model {fields.get('model', '?')})")
+        flags = fields.get("flags", "").split()
+        features = ", AVX-512" if "avx512f" in flags else ", AVX2" if "avx2" in flags else ""
+        cores = sum(line.startswith("processor") for line in info.read_text().splitlines())
+        features = f"{features}, {cores} cores"
+    huge = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    pages = f", transparent huge pages: {huge.read_text().split('[')[1].split(']')[0]}" if huge.exists() else ""
+    return model + features + pages
+
+
+def page(text, versions, options):
+    """The whole results page."""
+    excluded = "\n".join(f"- *{name.replace('_', ' ')}*: {why}." for name, why in cases.NOT_COMPARABLE.items())
+    return f"""# Benchmark results
+
+Made by `make bench`; do not edit. Time in µs (GFLOP/s of a matmul in brackets): the best of {options.rounds} rounds of
+{options.millis} ms, taken in turns by all systems; a round's figure is the median of its calls. Ratios: the best peer's
+time over ours, above 1.00 we are quicker; "of medians" takes the median round instead of the best.
+Absolute times mean little on a shared machine; ratios within one run do.
+
+- Machine: {machine()}
+- Versions: {', '.join(f'{system} {version}' for system, version in versions.items())}
+- Peers run at the same thread count, each in its quickest ordinary way (named behind the figure where there
+  are several): torch in inference mode, `out` = into a given result, `inplace` = relu in place; TensorFlow
+  eagerly, as `function` or with `xla`; ONNX Runtime with inputs and result bound beforehand.
+
+Shown, but never the best peer:
+{excluded}
+
+{text}
+"""
