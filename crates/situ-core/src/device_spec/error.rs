@@ -39,7 +39,7 @@ pub enum Problem {
     EmptyPart,
     /// The part begins with a word that the grammar does not know.
     #[error(
-        "it is neither a field (job, replica, task, device) nor a device type that may stand alone (CPU, GPU)"
+        "the first word is neither a field (job, replica, task, device) nor a device type that may stand alone (CPU, GPU)"
     )]
     Unknown,
     /// A field that was already given.
