@@ -8,4 +8,5 @@
 //! shapes and on the [`level::Level`], never on the number of threads.
 
 pub mod level;
+pub mod math;
 pub mod threads;
