@@ -1,0 +1,197 @@
+//! Finding the GPUs of this machine.
+//!
+//! Promises: the order is stable (discrete, integrated, virtual, software; then by bus address), one GPU seen through
+//! two graphics APIs is listed once, and a machine without a GPU or without a Vulkan loader gives an empty list: no
+//! panic, nothing on stderr. Leaves opening a device to `context`.
+
+use std::fmt;
+
+/// What kind of hardware an adapter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AdapterKind {
+    /// A card with memory of its own.
+    Discrete,
+    /// Shares the memory of the CPU.
+    Integrated,
+    /// A GPU seen through a virtual machine, or one that does not say what it is.
+    Virtual,
+    /// A driver that runs on the CPU (lavapipe, WARP): right results, not speed.
+    Software,
+}
+
+impl fmt::Display for AdapterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AdapterKind::Discrete => "discrete",
+            AdapterKind::Integrated => "integrated",
+            AdapterKind::Virtual => "virtual",
+            AdapterKind::Software => "software",
+        })
+    }
+}
+
+/// A GPU that this machine has.
+#[derive(Clone, Debug)]
+pub struct Adapter {
+    /// The hardware's name, as its driver gives it.
+    pub name: String,
+    /// The driver's name and version, and the graphics API it is driven through.
+    pub driver: String,
+    /// What kind of hardware it is.
+    pub kind: AdapterKind,
+    /// Bytes of the largest heap that belongs to the device; `None` where the API does not say.
+    pub memory: Option<u64>,
+    /// The most bytes that one kernel argument may have.
+    pub max_binding_bytes: u64,
+    pub(crate) handle: wgpu::Adapter,
+}
+
+/// Every GPU that can run our kernels, in a stable order.
+pub fn find_adapters() -> Vec<Adapter> {
+    let mut handles = vulkan_adapters();
+    let backends =
+        wgpu::Instance::enabled_backend_features() & (wgpu::Backends::METAL | wgpu::Backends::DX12);
+    if !backends.is_empty() {
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        descriptor.backends = backends;
+        descriptor.flags = QUIET;
+        let instance = wgpu::Instance::new(descriptor);
+        handles.extend(pollster::block_on(instance.enumerate_adapters(backends)));
+    }
+    order(handles.into_iter().filter(can_run_kernels).collect())
+}
+
+/// Validation layers print to stderr when they are missing, and cost time when they are not.
+const QUIET: wgpu::InstanceFlags = wgpu::InstanceFlags::empty();
+
+/// The Vulkan adapters. The instance is made without Wayland surfaces: with them, Mesa's device-selection layer looks
+/// for a Wayland session and complains on stderr where there is none.
+#[cfg(not(target_vendor = "apple"))]
+fn vulkan_adapters() -> Vec<wgpu::Adapter> {
+    use wgpu::hal::{InstanceDescriptor, api::Vulkan, vulkan::Instance};
+    let descriptor = InstanceDescriptor {
+        name: "situ",
+        flags: QUIET,
+        memory_budget_thresholds: Default::default(),
+        backend_options: Default::default(),
+        telemetry: None,
+        display: None,
+    };
+    // SAFETY: the one extension taken away is needed for Wayland surfaces alone, which wgpu looks up in this very
+    // list before it makes one, and which this crate never makes.
+    let instance = unsafe {
+        Instance::init_with_callback(
+            &descriptor,
+            Some(Box::new(|args| args.extensions.retain(|name| *name != c"VK_KHR_wayland_surface"))),
+        )
+    };
+    // No loader, no driver: no GPU, and nothing to say about it here.
+    let Ok(instance) = instance else { return Vec::new() };
+    // SAFETY: the instance was made just now, and is handed over whole.
+    let instance = unsafe { wgpu::Instance::from_hal::<Vulkan>(instance) };
+    pollster::block_on(instance.enumerate_adapters(wgpu::Backends::VULKAN))
+}
+
+#[cfg(target_vendor = "apple")]
+fn vulkan_adapters() -> Vec<wgpu::Adapter> {
+    Vec::new()
+}
+
+/// Compute shaders with enough storage bindings for the widest kernel.
+fn can_run_kernels(adapter: &wgpu::Adapter) -> bool {
+    let compute = adapter.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS);
+    let limits = adapter.limits();
+    compute
+        && limits.max_storage_buffers_per_shader_stage >= crate::pipelines::MAX_BINDINGS as u32
+        && limits.max_compute_invocations_per_workgroup >= 256
+        && limits.max_compute_workgroup_storage_size >= 16384
+}
+
+fn order(handles: Vec<wgpu::Adapter>) -> Vec<Adapter> {
+    let mut found: Vec<(AdapterKind, String, wgpu::AdapterInfo, wgpu::Adapter)> = Vec::new();
+    let infos: Vec<wgpu::AdapterInfo> = handles.iter().map(|h| h.get_info()).collect();
+    for (handle, info) in handles.into_iter().zip(&infos) {
+        // Windows shows one card through Vulkan and through DX12; Vulkan also tells the memory size.
+        let twin = |other: &wgpu::AdapterInfo| {
+            other.backend == wgpu::Backend::Vulkan
+                && other.vendor == info.vendor
+                && other.device == info.device
+        };
+        if info.backend != wgpu::Backend::Vulkan && infos.iter().any(twin) {
+            continue;
+        }
+        found.push((kind_of(info), info.device_pci_bus_id.clone(), info.clone(), handle));
+    }
+    // A stable sort: adapters without a bus address keep the driver's order.
+    found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    found.into_iter().map(|(kind, _, info, handle)| describe(kind, &info, handle)).collect()
+}
+
+fn kind_of(info: &wgpu::AdapterInfo) -> AdapterKind {
+    match info.device_type {
+        wgpu::DeviceType::DiscreteGpu => AdapterKind::Discrete,
+        wgpu::DeviceType::IntegratedGpu => AdapterKind::Integrated,
+        wgpu::DeviceType::VirtualGpu | wgpu::DeviceType::Other => AdapterKind::Virtual,
+        wgpu::DeviceType::Cpu => AdapterKind::Software,
+    }
+}
+
+fn describe(kind: AdapterKind, info: &wgpu::AdapterInfo, handle: wgpu::Adapter) -> Adapter {
+    let limits = handle.limits();
+    let driver = [info.driver.as_str(), info.driver_info.as_str()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    Adapter {
+        name: info.name.clone(),
+        driver: format!("{} ({})", if driver.is_empty() { "unknown driver" } else { &driver }, info.backend),
+        kind,
+        memory: heap_bytes(&handle),
+        max_binding_bytes: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size),
+        handle,
+    }
+}
+
+/// The largest device-local heap, from Vulkan; the portable API has no such number.
+#[cfg(not(target_vendor = "apple"))]
+fn heap_bytes(adapter: &wgpu::Adapter) -> Option<u64> {
+    const DEVICE_LOCAL: u32 = 1; // VK_MEMORY_HEAP_DEVICE_LOCAL_BIT
+    // SAFETY: the handle is only used to ask for properties while the guard lives, and nothing is destroyed.
+    let hal = unsafe { adapter.as_hal::<wgpu::hal::api::Vulkan>() }?;
+    let instance = hal.shared_instance().raw_instance();
+    // SAFETY: the physical device belongs to this instance, which the guard keeps alive.
+    let memory = unsafe { instance.get_physical_device_memory_properties(hal.raw_physical_device()) };
+    memory.memory_heaps[..memory.memory_heap_count as usize]
+        .iter()
+        .filter(|heap| heap.flags.as_raw() & DEVICE_LOCAL != 0)
+        .map(|heap| heap.size)
+        .max()
+}
+
+#[cfg(target_vendor = "apple")]
+fn heap_bytes(_: &wgpu::Adapter) -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adapters_come_in_the_same_order_every_time_with_software_last() {
+        let first = find_adapters();
+        if first.is_empty() {
+            println!("skipped: no GPU adapter");
+            return;
+        }
+        let names = |list: &[Adapter]| list.iter().map(|a| a.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&first), names(&find_adapters()));
+        assert!(first.is_sorted_by_key(|a| a.kind));
+        for adapter in &first {
+            assert!(!adapter.name.is_empty() && !adapter.driver.is_empty());
+            assert!(adapter.max_binding_bytes >= 128 << 20);
+            println!("{adapter:?}");
+        }
+    }
+}

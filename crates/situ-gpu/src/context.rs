@@ -1,0 +1,124 @@
+//! One logical GPU: a wgpu device and queue of its own on an adapter.
+//!
+//! Promises: several contexts may share an adapter; no error of the driver becomes a panic; a lost device is
+//! remembered, because calls on it stay silent. Leaves ordering of work to `stream` and memory limits to the runtime.
+
+use crate::adapters::Adapter;
+use crate::fault::Fault;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A wgpu device and queue, with what went wrong on them.
+pub struct Context {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) limits: wgpu::Limits,
+    condition: Arc<Condition>,
+    next_block: AtomicU64,
+}
+
+/// Written by driver callbacks, on whatever thread they run.
+#[derive(Default)]
+struct Condition {
+    lost: AtomicBool,
+    why: Mutex<String>,
+    /// The first error that no scope caught since somebody last asked.
+    stray: Mutex<Option<String>>,
+}
+
+impl Context {
+    /// Opens a device of its own on `adapter`.
+    pub fn open(adapter: &Adapter) -> Result<Context, Fault> {
+        let limits = adapter.handle.limits();
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("situ"),
+            required_features: wgpu::Features::empty(),
+            required_limits: limits.clone(),
+            // The pool above us makes few, large blocks: sub-allocation by wgpu would only add slack.
+            memory_hints: wgpu::MemoryHints::MemoryUsage,
+            ..Default::default()
+        };
+        let (device, queue) = pollster::block_on(adapter.handle.request_device(&descriptor))
+            .map_err(|e| Fault::Internal(format!("cannot open {}: {e}", adapter.name)))?;
+        let condition = Arc::new(Condition::default());
+        let seen = condition.clone();
+        device.set_device_lost_callback(move |reason, message| {
+            *seen.why.lock().unwrap_or_else(PoisonError::into_inner) = format!("{reason:?}: {message}");
+            seen.lost.store(true, Ordering::Release);
+        });
+        let seen = condition.clone();
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            tracing::error!(%error, "uncaptured GPU error");
+            seen.stray.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| describe(&error));
+        }));
+        Ok(Context { device, queue, limits, condition, next_block: AtomicU64::new(1) })
+    }
+
+    /// `Err` once the device is lost, or if the driver rejected work since the last call.
+    pub fn check(&self) -> Result<(), Fault> {
+        if self.condition.lost.load(Ordering::Acquire) {
+            let why = self.condition.why.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            return Err(Fault::Lost(why));
+        }
+        match self.condition.stray.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(message) => Err(Fault::Internal(message)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the device is gone for good.
+    pub fn is_lost(&self) -> bool {
+        self.condition.lost.load(Ordering::Acquire)
+    }
+
+    /// Destroys the device under its users, as a driver reset would: for tests of what happens then.
+    pub fn destroy(&self) {
+        self.device.destroy();
+        let _ = self.device.poll(wgpu::PollType::Poll);
+    }
+
+    /// Runs `make`, turning the errors it causes on this thread into a `Fault`. `bytes` is what it allocates.
+    pub(crate) fn guarded<T>(&self, bytes: u64, make: impl FnOnce(&wgpu::Device) -> T) -> Result<T, Fault> {
+        self.check()?;
+        let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
+        let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let made = make(&self.device);
+        // Scopes nest: the last one pushed is popped first.
+        let errors = [validation, internal, memory].map(|scope| pollster::block_on(scope.pop()));
+        match errors.into_iter().flatten().next() {
+            None => {
+                self.check()?;
+                Ok(made)
+            }
+            Some(wgpu::Error::OutOfMemory { .. }) => Err(Fault::OutOfMemory { bytes }),
+            Some(error) => Err(Fault::Internal(describe(&error))),
+        }
+    }
+
+    /// Waits until the work submitted up to `submission` is done and its callbacks have run.
+    pub(crate) fn wait(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<(), Fault> {
+        let waited = self.device.poll(wgpu::PollType::Wait { submission_index: submission, timeout: None });
+        self.check()?;
+        waited.map(|_| ()).map_err(|e| Fault::Internal(format!("waiting for the GPU: {e}")))
+    }
+
+    /// Names buffers, so that caches can be keyed by them.
+    pub(crate) fn next_block_id(&self) -> u64 {
+        self.next_block.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+fn describe(error: &wgpu::Error) -> String {
+    use std::error::Error;
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,250 @@
+//! Compute pipelines and bind groups, made once and kept.
+//!
+//! Every kernel has the same interface: `n` storage buffers in group 0, all `read_write`, and 64 words of parameters
+//! in group 1, a slice of the stream's parameter buffer chosen by a dynamic offset. So there is one layout per number
+//! of buffers, one bind group for all parameters, and a bind group per set of blocks.
+//!
+//! Promises: a kernel is compiled once per device; WGSL that does not compile is a `Fault` that names the kernel.
+
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::memory::Block;
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+/// The most storage buffers one kernel may bind; every WebGPU implementation offers at least this many.
+pub const MAX_BINDINGS: usize = 8;
+
+/// Words of parameters a kernel may have.
+pub const PARAM_WORDS: usize = 64;
+
+/// Bind groups kept before the least useful are dropped.
+const KEPT_BIND_GROUPS: usize = 1024;
+
+/// Which kernel: its family, and how it is specialised. Equal keys mean equal WGSL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PipelineKey {
+    /// The name of the kernel, unique among kernels.
+    pub kernel: &'static str,
+    /// What the kernel was specialised for, packed as its author likes.
+    pub variant: u64,
+}
+
+/// A compiled kernel.
+#[derive(Debug)]
+pub struct Pipeline {
+    pub(crate) handle: wgpu::ComputePipeline,
+    pub(crate) bindings: usize,
+}
+
+/// How a kernel sees a buffer that it binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// `array<u32>`: f32 and i32 are bitcast, bools are four to a word.
+    Words,
+    /// `array<vec4<u32>>`.
+    Quads,
+    /// `array<atomic<u32>>`.
+    Atomics,
+}
+
+/// The source of one kernel.
+pub struct Source {
+    /// The storage buffers it binds, as `b0`, `b1`, ...
+    pub buffers: Vec<View>,
+    /// WGSL text with an entry point `main`, without the declarations of buffers and of `p(i)`, the i-th word of its
+    /// parameters.
+    pub wgsl: String,
+}
+
+/// The pipelines and bind groups of one device.
+pub struct Pipelines {
+    context: Arc<Context>,
+    layouts: [OnceLock<Layouts>; MAX_BINDINGS + 1],
+    params_layout: wgpu::BindGroupLayout,
+    made: RwLock<HashMap<PipelineKey, Arc<Pipeline>>>,
+    bind_groups: Mutex<HashMap<BlockSet, wgpu::BindGroup>>,
+}
+
+struct Layouts {
+    buffers: wgpu::BindGroupLayout,
+    pipeline: wgpu::PipelineLayout,
+}
+
+/// The ids of the blocks bound, in order; ids begin at 1, so unused places are 0.
+type BlockSet = [u64; MAX_BINDINGS];
+
+impl Pipelines {
+    /// Nothing is compiled before it is asked for.
+    pub fn new(context: Arc<Context>) -> Pipelines {
+        let entry = wgpu::BindGroupLayoutEntry {
+            binding: 0,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer {
+                ty: wgpu::BufferBindingType::Uniform,
+                has_dynamic_offset: true,
+                min_binding_size: NonZeroU64::new(4 * PARAM_WORDS as u64),
+            },
+            count: None,
+        };
+        let params_layout = context.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("params"),
+            entries: &[entry],
+        });
+        Pipelines {
+            context,
+            layouts: std::array::from_fn(|_| OnceLock::new()),
+            params_layout,
+            made: RwLock::default(),
+            bind_groups: Mutex::default(),
+        }
+    }
+
+    /// The kernel of that key, compiled from `source()` the first time.
+    pub fn get(&self, key: PipelineKey, source: impl FnOnce() -> Source) -> Result<Arc<Pipeline>, Fault> {
+        if let Some(found) = self.made.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(found.clone());
+        }
+        // Two threads may compile the same kernel once each; the second one to finish is dropped.
+        let compiled = Arc::new(self.compile(key, source())?);
+        let mut made = self.made.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(made.entry(key).or_insert(compiled).clone())
+    }
+
+    /// How many kernels have been compiled.
+    pub fn compiled(&self) -> usize {
+        self.made.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn compile(&self, key: PipelineKey, source: Source) -> Result<Pipeline, Fault> {
+        let text = declarations(&source.buffers) + &source.wgsl;
+        let layouts = self.layouts(source.buffers.len());
+        let started = std::time::Instant::now();
+        let handle = self.context.guarded(0, |device| {
+            let descriptor = wgpu::ShaderModuleDescriptor {
+                label: Some(key.kernel),
+                source: wgpu::ShaderSource::Wgsl(text.as_str().into()),
+            };
+            let mut checks = wgpu::ShaderRuntimeChecks::checked();
+            checks.force_loop_bounding = false;
+            // SAFETY: only loop bounding is off, and every loop of our kernels counts to a bound that is fixed when
+            // the loop begins. Bounds checks and division checks stay on.
+            let module = unsafe { device.create_shader_module_trusted(descriptor, checks) };
+            device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some(key.kernel),
+                layout: Some(&layouts.pipeline),
+                module: &module,
+                entry_point: Some("main"),
+                compilation_options: wgpu::PipelineCompilationOptions {
+                    constants: &[],
+                    // Kernels write workgroup memory before they read it.
+                    zero_initialize_workgroup_memory: false,
+                },
+                cache: None,
+            })
+        });
+        let handle = handle.map_err(|fault| match fault {
+            Fault::Internal(what) => {
+                Fault::Internal(format!("kernel {} ({:#x}): {what}", key.kernel, key.variant))
+            }
+            other => other,
+        })?;
+        tracing::debug!(kernel = key.kernel, variant = key.variant, elapsed = ?started.elapsed(), "compiled");
+        Ok(Pipeline { handle, bindings: source.buffers.len() })
+    }
+
+    fn layouts(&self, bindings: usize) -> &Layouts {
+        self.layouts[bindings].get_or_init(|| {
+            let entries: Vec<_> = (0..bindings as u32)
+                .map(|binding| wgpu::BindGroupLayoutEntry {
+                    binding,
+                    visibility: wgpu::ShaderStages::COMPUTE,
+                    ty: wgpu::BindingType::Buffer {
+                        ty: wgpu::BufferBindingType::Storage { read_only: false },
+                        has_dynamic_offset: false,
+                        min_binding_size: None,
+                    },
+                    count: None,
+                })
+                .collect();
+            let device = &self.context.device;
+            let buffers = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+                label: Some("buffers"),
+                entries: &entries,
+            });
+            let pipeline = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+                label: None,
+                bind_group_layouts: &[Some(&buffers), Some(&self.params_layout)],
+                immediate_size: 0,
+            });
+            Layouts { buffers, pipeline }
+        })
+    }
+
+    /// The bind group of these blocks, in this order.
+    pub(crate) fn bind(&self, blocks: &[&Block]) -> wgpu::BindGroup {
+        let mut key = BlockSet::default();
+        for (place, block) in key.iter_mut().zip(blocks) {
+            *place = block.id;
+        }
+        let mut kept = self.bind_groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = kept.get(&key) {
+            return group.clone();
+        }
+        if kept.len() >= KEPT_BIND_GROUPS {
+            // Block sets in use come back within a few ops; telling which are stale is dearer than remaking them.
+            kept.clear();
+        }
+        let entries: Vec<_> = blocks
+            .iter()
+            .enumerate()
+            .map(|(place, block)| wgpu::BindGroupEntry {
+                binding: place as u32,
+                resource: block.buffer.as_entire_binding(),
+            })
+            .collect();
+        let group = self.context.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &self.layouts(blocks.len()).buffers,
+            entries: &entries,
+        });
+        kept.insert(key, group.clone());
+        group
+    }
+
+    /// The bind group of the parameter buffer, for use with dynamic offsets.
+    pub(crate) fn bind_params(&self, buffer: &wgpu::Buffer) -> wgpu::BindGroup {
+        let binding =
+            wgpu::BufferBinding { buffer, offset: 0, size: NonZeroU64::new(4 * PARAM_WORDS as u64) };
+        self.context.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("params"),
+            layout: &self.params_layout,
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::Buffer(binding) }],
+        })
+    }
+
+    /// Forgets the bind groups that hold on to a block, so that its memory can go.
+    pub(crate) fn forget(&self, block: u64) {
+        self.bind_groups
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|key, _| !key.contains(&block));
+    }
+}
+
+/// What every kernel begins with.
+fn declarations(buffers: &[View]) -> String {
+    let mut text = String::new();
+    for (i, view) in buffers.iter().enumerate() {
+        let element = match view {
+            View::Words => "u32",
+            View::Quads => "vec4<u32>",
+            View::Atomics => "atomic<u32>",
+        };
+        text += &format!("@group(0) @binding({i}) var<storage, read_write> b{i}: array<{element}>;\n");
+    }
+    text += "struct Params { w: array<vec4<u32>, 16> }\n@group(1) @binding(0) var<uniform> params: Params;\n";
+    text += "fn p(i: u32) -> u32 { return params.w[i >> 2u][i & 3u]; }\n";
+    text
+}
