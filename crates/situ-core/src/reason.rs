@@ -1,6 +1,6 @@
 //! Why something is where it is. Every placed op has one; it is plain data, so keeping it costs nothing.
 
-use crate::{DType, DeviceId};
+use crate::{DType, DeviceId, DeviceKind};
 use std::fmt;
 
 /// The rule that decided a device.
@@ -19,8 +19,10 @@ pub enum Reason {
     },
     /// The device that was asked for does not exist.
     NoSuchDevice {
-        /// The device that was asked for.
-        wanted: DeviceId,
+        /// The kind that was asked for, if one was.
+        kind: Option<DeviceKind>,
+        /// The index that was asked for, if one was.
+        index: Option<u32>,
     },
     /// It must be where something else is: a variable's reads and writes run where the variable lives.
     Colocated {
@@ -82,7 +84,13 @@ impl fmt::Display for Reason {
         match self {
             Reason::Requested => f.write_str("requested"),
             Reason::NoKernel { op, dtype, wanted } => write!(f, "{wanted} has no {dtype} kernel for {op}"),
-            Reason::NoSuchDevice { wanted } => write!(f, "there is no {wanted}"),
+            Reason::NoSuchDevice { kind, index } => {
+                let kind = kind.map_or("device", DeviceKind::name);
+                match index {
+                    Some(index) => write!(f, "there is no {kind}:{index}"),
+                    None => write!(f, "there is no {kind}"),
+                }
+            }
             Reason::Colocated { with } => write!(f, "stays with {with}"),
             Reason::Faster { than, saves } => write!(f, "saves {} over {than}", seconds(*saves)),
             Reason::CheaperThanMoving { to, saves } => {

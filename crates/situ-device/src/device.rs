@@ -1,7 +1,7 @@
 //! What a device is to the runtime.
 
 use crate::{Block, Call, Check, KernelId, Region};
-use situ_core::{DType, DeviceId, DeviceKind, Layout, Result, TensorType};
+use situ_core::{Budget, DType, DeviceId, DeviceKind, Layout, Result, TensorType};
 use situ_ir::Op;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -64,6 +64,8 @@ pub struct Open {
     pub cores: Option<Vec<usize>>,
     /// Threads used within one op; `None`: one per core. CPUs only.
     pub threads: Option<usize>,
+    /// The device's limit: staging memory is claimed on it. (Blocks are claimed by the runtime.)
+    pub budget: Arc<Budget>,
 }
 
 /// A device that the machine has.
