@@ -165,6 +165,7 @@ macro_rules! multiversion {
         #[inline]
         $vis fn $name<$($generic: $($bound)+),*>(level: $crate::level::Level, $($arg: $ty),*) $(-> $ret)? {
             #[inline(always)]
+            #[allow(clippy::extra_unused_type_parameters)] // a body may do without the level
             fn body<$isa: $crate::level::Isa, $($generic: $($bound)+),*>($($arg: $ty),*) $(-> $ret)? $body
 
             #[cfg(target_arch = "x86_64")]

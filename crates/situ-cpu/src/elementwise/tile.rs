@@ -1,0 +1,159 @@
+//! Tile functions: an op on a dense run of elements, with its types erased so that the engine is compiled once.
+
+use crate::level::{Isa, Level};
+use crate::multiversion;
+use std::mem::MaybeUninit;
+
+/// The parameters of an op (a slope, bounds); zero where it has none.
+pub type Params = [f64; 2];
+
+/// What a tile function returns where every element was fine.
+pub const NO_FAULT: usize = usize::MAX;
+
+/// Applies an op to `len` elements of each input and writes `len` results. Returns the index of the first element that has no
+/// result (an integer divided by zero), or [`NO_FAULT`]; such elements are written as 0.
+///
+/// # Safety
+/// Inputs are readable and the output is writable for `len` elements of the types the function was made for, aligned for them;
+/// the output overlaps no input. Inputs that the op does not have are ignored.
+pub type TileFn =
+    unsafe fn(level: Level, params: Params, inputs: [*const u8; 3], output: *mut u8, len: usize) -> usize;
+
+/// A function of one element.
+pub trait Map1<A: Copy>: Copy {
+    /// What it gives.
+    type Out: Copy;
+    /// Whether it is so cheap that a few elements are best done one by one.
+    const CHEAP: bool = true;
+    /// The function with these parameters.
+    fn new(params: Params) -> Self;
+    /// Its value.
+    fn eval<I: Isa>(self, a: A) -> Self::Out;
+    /// Mends results that the vector code can't get right.
+    #[inline(always)]
+    fn mend(self, inputs: &[A], outputs: &mut [MaybeUninit<Self::Out>]) {
+        let _ = (inputs, outputs);
+    }
+}
+
+/// A function of two elements.
+pub trait Map2<A: Copy, B: Copy>: Copy + Default {
+    /// What it gives.
+    type Out: Copy;
+    /// Whether it is so cheap that a few elements are best done one by one.
+    const CHEAP: bool = true;
+    /// Its value.
+    fn eval<I: Isa>(self, a: A, b: B) -> Self::Out;
+    /// Whether the value does not exist.
+    #[inline(always)]
+    fn faulty(self, b: B) -> bool {
+        let _ = b;
+        false
+    }
+    /// Whether [`Map2::faulty`] can ever say yes.
+    const CAN_FAIL: bool = false;
+}
+
+/// Elements that dear functions are padded to, so that no element is left to a scalar loop. At least any vector of any level.
+const PAD: usize = 16;
+
+multiversion! {
+    fn run_map1[I, A: (Copy), F: (Map1<A>)](f: F, a: &[A], out: &mut [MaybeUninit<F::Out>]) {
+        #[inline(always)]
+        fn each<I: Isa, A: Copy, F: Map1<A>>(f: F, a: &[A], out: &mut [MaybeUninit<F::Out>]) {
+            for (out, a) in out.iter_mut().zip(a) {
+                out.write(f.eval::<I>(*a));
+            }
+        }
+        if F::CHEAP {
+            each::<I, A, F>(f, a, out);
+        } else {
+            let whole = a.len() - a.len() % PAD;
+            each::<I, A, F>(f, &a[..whole], &mut out[..whole]);
+            if let Some(last) = a.last() {
+                let rest = a.len() - whole;
+                let mut padded = [*last; PAD];
+                let mut results = [MaybeUninit::uninit(); PAD];
+                padded[..rest].copy_from_slice(&a[whole..]);
+                each::<I, A, F>(f, &padded, &mut results);
+                out[whole..].copy_from_slice(&results[..rest]);
+            }
+        }
+        f.mend(a, out);
+    }
+}
+
+multiversion! {
+    fn run_map2[I, A: (Copy), B: (Copy), F: (Map2<A, B>)](a: &[A], b: &[B], out: &mut [MaybeUninit<F::Out>]) {
+        #[inline(always)]
+        fn each<I: Isa, A: Copy, B: Copy, F: Map2<A, B>>(a: &[A], b: &[B], out: &mut [MaybeUninit<F::Out>]) {
+            let f = F::default();
+            for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                out.write(f.eval::<I>(*a, *b));
+            }
+        }
+        if F::CHEAP {
+            each::<I, A, B, F>(a, b, out);
+        } else {
+            let whole = a.len() - a.len() % PAD;
+            each::<I, A, B, F>(&a[..whole], &b[..whole], &mut out[..whole]);
+            if let (Some(last_a), Some(last_b)) = (a.last(), b.last()) {
+                let rest = a.len() - whole;
+                let (mut padded_a, mut padded_b) = ([*last_a; PAD], [*last_b; PAD]);
+                let mut results = [MaybeUninit::uninit(); PAD];
+                padded_a[..rest].copy_from_slice(&a[whole..]);
+                padded_b[..rest].copy_from_slice(&b[whole..]);
+                each::<I, A, B, F>(&padded_a, &padded_b, &mut results);
+                out[whole..].copy_from_slice(&results[..rest]);
+            }
+        }
+    }
+}
+
+/// The [`TileFn`] of a function of one element.
+///
+/// # Safety
+/// As for [`TileFn`].
+pub unsafe fn tile1<A: Copy, F: Map1<A>>(
+    level: Level,
+    params: Params,
+    inputs: [*const u8; 3],
+    output: *mut u8,
+    len: usize,
+) -> usize {
+    // SAFETY: the caller vouches for the pointers and lengths.
+    let (a, out) = unsafe {
+        (
+            std::slice::from_raw_parts(inputs[0].cast(), len),
+            std::slice::from_raw_parts_mut(output.cast(), len),
+        )
+    };
+    run_map1::<A, F>(level, F::new(params), a, out);
+    NO_FAULT
+}
+
+/// The [`TileFn`] of a function of two elements.
+///
+/// # Safety
+/// As for [`TileFn`].
+pub unsafe fn tile2<A: Copy, B: Copy, F: Map2<A, B>>(
+    level: Level,
+    _params: Params,
+    inputs: [*const u8; 3],
+    output: *mut u8,
+    len: usize,
+) -> usize {
+    // SAFETY: the caller vouches for the pointers and lengths.
+    let (a, b, out) = unsafe {
+        (
+            std::slice::from_raw_parts(inputs[0].cast(), len),
+            std::slice::from_raw_parts(inputs[1].cast::<B>(), len),
+            std::slice::from_raw_parts_mut(output.cast(), len),
+        )
+    };
+    run_map2::<A, B, F>(level, a, b, out);
+    if F::CAN_FAIL {
+        return b.iter().position(|b| F::default().faulty(*b)).unwrap_or(NO_FAULT);
+    }
+    NO_FAULT
+}
