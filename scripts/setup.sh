@@ -7,12 +7,14 @@ set -euo pipefail
 
 packages="mesa-vulkan-drivers libvulkan1"
 
+# A driver chosen by hand replaces the search, as it does in the Vulkan loader.
+chosen="${VK_DRIVER_FILES:-${VK_ICD_FILENAMES:-}}"
+
 # Metal and DX12 come with the system.
 [ "$(uname -s)" = Linux ] || exit 0
 
 has_driver() {
-    # An explicit choice replaces the search, as it does in the Vulkan loader.
-    local chosen="${VK_DRIVER_FILES:-${VK_ICD_FILENAMES:-}}" file folder
+    local file folder
     if [ -n "$chosen" ]; then
         local IFS=:
         for file in $chosen; do [ -e "$file" ] && return 0; done
@@ -34,7 +36,8 @@ if has_driver && has_loader; then
     exit 0
 fi
 
-if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+# Where a driver chosen by hand is not there, installing another would change nothing.
+if [ -z "$chosen" ] && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
     echo "setup: no Vulkan driver found, installing: $packages"
     # shellcheck disable=SC2086 # a list of words on purpose
     if apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
@@ -45,6 +48,7 @@ if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
     echo "setup: the installation did not give a Vulkan driver"
 fi
 
+[ -z "$chosen" ] || echo "setup: VK_DRIVER_FILES or VK_ICD_FILENAMES names no file that exists: $chosen"
 echo "setup: no Vulkan driver: GPU tests will say \"skipped: no GPU adapter\""
 echo "setup: to run them, install your GPU's Vulkan driver or Mesa's software driver"
 echo "setup:   Debian, Ubuntu:  sudo apt-get install $packages"
