@@ -1,0 +1,51 @@
+//! Kernels: the ops of `situ-ir` on the primitives of this crate, one file per family.
+//!
+//! Adding one: a file here with a `register` function, and one line in [`registry`].
+
+mod elementwise;
+
+use crate::exec::Exec;
+use situ_core::{Layout, Result, TensorType};
+use situ_device::{Arg, Call, Registry};
+use situ_ir::Op;
+
+/// A kernel of the CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CpuKernel {
+    /// Computes the outputs of a call.
+    pub(crate) run: fn(&Exec<'_>, &Call<'_>) -> Result<()>,
+    /// Whether it reads an input in a layout that is not dense.
+    pub(crate) accepts: fn(&Op, usize, &Layout) -> bool,
+    /// Bytes of scratch memory it wants.
+    pub(crate) workspace: fn(&Op, &[TensorType], &[TensorType]) -> usize,
+}
+
+impl CpuKernel {
+    /// A kernel that wants its inputs dense (at any offset) and no workspace.
+    pub(crate) const fn dense(run: fn(&Exec<'_>, &Call<'_>) -> Result<()>) -> CpuKernel {
+        CpuKernel { run, accepts: |_, _, _| false, workspace: |_, _, _| 0 }
+    }
+
+    /// A kernel that reads inputs of any strides and wants no workspace.
+    pub(crate) const fn strided(run: fn(&Exec<'_>, &Call<'_>) -> Result<()>) -> CpuKernel {
+        CpuKernel { run, accepts: |_, _, _| true, workspace: |_, _, _| 0 }
+    }
+}
+
+/// Every kernel there is.
+pub(crate) fn registry() -> Registry<CpuKernel> {
+    let mut registry = Registry::default();
+    elementwise::register(&mut registry);
+    registry
+}
+
+/// The address of a tensor's first element.
+///
+/// A CPU device is only ever given blocks of its own, which are addressable; null stands for the impossible and is never read,
+/// because no kernel touches memory of an empty tensor and every other block has an address.
+pub(crate) fn start(arg: &Arg<'_>) -> *mut u8 {
+    match arg.region.host() {
+        Some(base) => base.as_ptr().wrapping_add(arg.layout.offset() * arg.dtype.size()),
+        None => std::ptr::null_mut(),
+    }
+}
