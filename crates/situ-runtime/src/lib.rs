@@ -1,1 +1,32 @@
-//! Placeholder until the first module lands.
+//! The runtime of situ: which devices there are, what memory they have, where an op runs, and what was moved.
+//!
+//! Promises: every op has a [`situ_core::Reason`]; every copy and fallback is in the ledger; every byte of a tensor is
+//! under its device's limit; a failed op leaves every live tensor valid.
+//! Leaves to others: the tensors and scopes that users write (`situ-tensor`), kernels (`situ-cpu`, `situ-gpu`).
+
+mod choose;
+mod config;
+mod configure;
+mod constant;
+mod costs;
+mod eager;
+mod ledger;
+mod logical;
+mod notice;
+mod pieces;
+mod pool;
+mod request;
+mod runtime;
+mod storage;
+mod transfer;
+
+pub use config::{LogicalConfig, PlacementRule};
+pub use configure::PhysicalDevice;
+pub use costs::CostTable;
+pub use ledger::{Cause, Entry, LedgerReport};
+pub use logical::LogicalDevice;
+pub use notice::{Notice, Topic};
+pub use pool::MemoryInfo;
+pub use request::Request;
+pub use runtime::{Builder, Runtime, discover};
+pub use storage::DeviceTensor;

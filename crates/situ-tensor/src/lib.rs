@@ -1,1 +1,29 @@
-//! Placeholder until the first module lands.
+//! Tensors, variables and device scopes: what users write.
+//!
+//! Promises: every method that can fail returns a `Result`; a tensor never changes; a scope ends where it was
+//! opened. Leaves to others: where an op runs (`situ-runtime`), what it means (`situ-ir`).
+
+mod apply;
+mod create;
+mod current;
+mod display;
+mod elementwise;
+mod indexing;
+mod linear;
+mod movement;
+mod operators;
+pub mod random;
+mod reductions;
+pub mod scope;
+mod span;
+mod tensor;
+mod variable;
+
+pub use create::{TensorData, arange, constant, eye, full, ones, range, tensor, zeros};
+pub use current::{current_runtime, with_runtime};
+pub use elementwise::where_;
+pub use movement::{concat, stack};
+pub use scope::{ScopeGuard, clear_device, copy_policy, device, fallback_policy, with_device};
+pub use span::Span;
+pub use tensor::Tensor;
+pub use variable::Variable;

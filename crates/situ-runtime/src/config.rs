@@ -1,0 +1,226 @@
+//! What can be configured, and the devices that a configuration makes.
+
+use crate::logical::LogicalDevice;
+use crate::runtime::Inner;
+use situ_core::{Budget, DeviceId, DeviceKind, Error, Policy, Result};
+use situ_device::{DeviceClass, Open, Physical};
+use std::sync::{Arc, Weak};
+
+/// How an op without a scope finds its device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum PlacementRule {
+    /// The device on which it is done soonest, by the cost model.
+    Auto,
+    /// The first GPU that has a kernel, else the CPU.
+    PreferGpu,
+}
+
+/// One logical device to make on a physical one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogicalConfig {
+    /// Its memory limit in bytes; `None`: the default of its hardware.
+    pub memory_limit: Option<usize>,
+    /// The cores it owns alone. CPUs only.
+    pub cores: Option<Vec<usize>>,
+}
+
+impl LogicalConfig {
+    /// A device with that memory limit.
+    pub fn limit(bytes: usize) -> LogicalConfig {
+        LogicalConfig { memory_limit: Some(bytes), cores: None }
+    }
+
+    /// A CPU device that owns these cores.
+    pub fn cores(cores: impl IntoIterator<Item = usize>) -> LogicalConfig {
+        LogicalConfig { memory_limit: None, cores: Some(cores.into_iter().collect()) }
+    }
+
+    /// The same with a memory limit.
+    pub fn with_limit(mut self, bytes: usize) -> LogicalConfig {
+        self.memory_limit = Some(bytes);
+        self
+    }
+}
+
+/// The configuration of one physical device.
+#[derive(Clone, Debug)]
+pub(crate) struct PhysicalConfig {
+    pub(crate) visible: bool,
+    pub(crate) growth: bool,
+    pub(crate) logical: Vec<LogicalConfig>,
+}
+
+impl Default for PhysicalConfig {
+    fn default() -> Self {
+        PhysicalConfig { visible: true, growth: true, logical: vec![LogicalConfig::default()] }
+    }
+}
+
+/// Everything that can be configured.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// One for each physical device, in their order.
+    pub(crate) physical: Vec<PhysicalConfig>,
+    pub(crate) rule: PlacementRule,
+    pub(crate) fallback: Policy,
+    pub(crate) copies: Policy,
+    pub(crate) log_placement: bool,
+    pub(crate) intra_op_threads: Option<usize>,
+    pub(crate) inter_op_threads: Option<usize>,
+}
+
+impl Config {
+    pub(crate) fn new(physical: usize) -> Config {
+        Config {
+            physical: vec![PhysicalConfig::default(); physical],
+            rule: PlacementRule::Auto,
+            fallback: Policy::Warn,
+            copies: Policy::Allow,
+            log_placement: false,
+            intra_op_threads: None,
+            inter_op_threads: None,
+        }
+    }
+
+    /// Checks what `set_logical_devices` was given for a device.
+    pub(crate) fn check_logical(
+        physical: &dyn Physical,
+        name: &str,
+        logical: &[LogicalConfig],
+    ) -> Result<()> {
+        let asked = || format!("set_logical_devices({name})");
+        let description = physical.description();
+        if logical.is_empty() {
+            return Err(Error::config(
+                asked(),
+                "a device can't be split into none",
+                "hide it with set_visible_devices",
+            ));
+        }
+        let mut taken: Vec<usize> = Vec::new();
+        for one in logical {
+            if one.memory_limit == Some(0) {
+                return Err(Error::config(
+                    asked(),
+                    "a memory limit of 0 bytes holds no tensor",
+                    "give a larger one",
+                ));
+            }
+            let Some(cores) = &one.cores else { continue };
+            if description.kind != DeviceKind::Cpu {
+                return Err(Error::config(
+                    asked(),
+                    "only CPU devices own cores",
+                    "give memory limits to a GPU",
+                ));
+            }
+            if cores.is_empty() {
+                return Err(Error::config(
+                    asked(),
+                    "a list of no cores runs nothing",
+                    "name at least one core",
+                ));
+            }
+            for &core in cores {
+                if !description.cores.contains(&core) {
+                    return Err(Error::config(
+                        asked(),
+                        format!("there is no core {core}"),
+                        format!("this process may use cores {:?}", description.cores),
+                    ));
+                }
+                if taken.contains(&core) {
+                    return Err(Error::config(
+                        asked(),
+                        format!("core {core} is given twice"),
+                        "logical devices own disjoint cores",
+                    ));
+                }
+                taken.push(core);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Memory that a device may take unless told otherwise.
+fn default_limit(description: &situ_device::Description, host_memory: Option<usize>) -> Option<usize> {
+    match description.class {
+        // Systems promise more than they have and kill whoever takes it: the limit is ours to keep.
+        DeviceClass::Cpu => host_memory.map(host_limit),
+        DeviceClass::DiscreteGpu | DeviceClass::VirtualGpu => description.memory.map(|m| m / 10 * 9),
+        DeviceClass::IntegratedGpu => host_memory.map(|m| m / 2),
+        DeviceClass::SoftwareGpu => Some(host_memory.map_or(4 << 30, |m| (m / 4).min(4 << 30))),
+    }
+}
+
+/// What all devices that live in the host's memory may take of it together.
+pub(crate) fn host_limit(host_memory: usize) -> usize {
+    host_memory / 10 * 9
+}
+
+/// The logical devices, CPUs first, in the order of their names.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) devices: Vec<Arc<LogicalDevice>>,
+}
+
+impl Table {
+    /// Makes the table of a configuration.
+    pub(crate) fn build(
+        physical: &[Arc<dyn Physical>],
+        config: &Config,
+        host: &Arc<Budget>,
+        host_memory: Option<usize>,
+        runtime: &Weak<Inner>,
+    ) -> Table {
+        let mut devices = Vec::new();
+        for kind in DeviceKind::ALL {
+            let mut next = 0;
+            let of_kind = physical.iter().zip(&config.physical).filter(|(p, _)| p.description().kind == kind);
+            for (physical_index, (p, c)) in of_kind.enumerate() {
+                if !c.visible {
+                    continue;
+                }
+                let description = p.description();
+                let default = default_limit(description, host_memory).map(|limit| match kind {
+                    // Logical CPUs share the host's limit through their common parent.
+                    DeviceKind::Cpu => limit,
+                    DeviceKind::Gpu => limit / c.logical.len(),
+                });
+                for one in &c.logical {
+                    let id = DeviceId { kind, index: next };
+                    next += 1;
+                    let limit = one.memory_limit.or(default);
+                    // A software GPU's memory is the host's.
+                    let on_host = matches!(description.class, DeviceClass::SoftwareGpu | DeviceClass::Cpu);
+                    let parent = on_host.then(|| host.clone());
+                    let budget = Budget::within(limit, parent);
+                    let how = Open {
+                        id,
+                        cores: one.cores.clone(),
+                        threads: if kind == DeviceKind::Cpu { config.intra_op_threads } else { None },
+                        budget: budget.clone(),
+                    };
+                    devices.push(Arc::new(LogicalDevice::new(
+                        p.clone(),
+                        physical_index,
+                        how,
+                        budget,
+                        c.growth,
+                        runtime.clone(),
+                    )));
+                }
+            }
+        }
+        Table { devices }
+    }
+
+    pub(crate) fn find(&self, id: DeviceId) -> Option<&Arc<LogicalDevice>> {
+        self.devices.iter().find(|d| d.id() == id)
+    }
+
+    pub(crate) fn ids(&self) -> Vec<DeviceId> {
+        self.devices.iter().map(|d| d.id()).collect()
+    }
+}

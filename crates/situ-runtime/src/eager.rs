@@ -1,0 +1,241 @@
+//! One op, now: infer its type, choose its device, bring its inputs there, launch its kernel.
+
+use crate::choose::{self, Candidate, Choice};
+use crate::config::Config;
+use crate::ledger::Cause;
+use crate::logical::LogicalDevice;
+use crate::notice::Topic;
+use crate::request::Request;
+use crate::runtime::{Inner, State};
+use crate::storage::{Checks, DeviceTensor, Storage};
+use crate::transfer::{self, Purpose};
+use situ_core::error::CopyForbidden;
+use situ_core::{DeviceId, DeviceKind, Error, Policy, Reason, Result, TensorType, reason};
+use situ_device::{Arg, Call};
+use situ_ir::{Op, OpKind, Outputs};
+use smallvec::SmallVec;
+use std::panic::Location;
+
+impl Inner {
+    pub(crate) fn eager(
+        &self,
+        op: &Op,
+        inputs: &[&DeviceTensor],
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
+        let input_types: SmallVec<[TensorType; 3]> = inputs.iter().map(|t| t.tensor_type()).collect();
+        let output_types = op.infer(&input_types)?;
+        if let Some(foreign) =
+            inputs.iter().find(|t| !std::ptr::eq(t.logical_device().runtime.as_ptr(), self))
+        {
+            return Err(foreign_runtime(op, foreign));
+        }
+        if let [input] = inputs
+            && let Some(view) = self.view(op, input, &output_types, request, location)?
+        {
+            return Ok(view);
+        }
+        let state = self.state();
+        let candidate = Candidate { op, inputs, input_types: &input_types, output_types: &output_types };
+        let mut choice = choose::choose(&state.table, &state.config, request, &candidate)?;
+        self.announce(&state.config, op, &input_types, &output_types, request, &choice, location);
+        let mut full: SmallVec<[DeviceId; 4]> = SmallVec::new();
+        loop {
+            match self.run_on(&state, &candidate, &choice, request, location) {
+                Err(error) if error.is_out_of_memory() && request.spec.is_empty() => {
+                    full.push(choice.device.id());
+                    choice =
+                        choose::next_after_out_of_memory(&state.table, &candidate, &full).ok_or(error)?;
+                    self.announce(&state.config, op, &input_types, &output_types, request, &choice, location);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// The result of an op that only looks at its input differently.
+    fn view(
+        &self,
+        op: &Op,
+        input: &DeviceTensor,
+        output_types: &Outputs,
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<Option<DeviceTensor>> {
+        if let Some(layout) = op.view(&input.layout, &output_types[0]) {
+            return Ok(Some(input.view(layout)));
+        }
+        if op.kind() != OpKind::Reshape {
+            return Ok(None);
+        }
+        // A reshape that strides do not allow: dense first, then it is a view.
+        let dense = self.eager(&situ_ir::ops::Dense.into(), &[input], request, location)?;
+        let layout = op.view(&dense.layout, &output_types[0]);
+        Ok(layout.map(|layout| DeviceTensor { reason: dense.reason, ..dense.view(layout) }))
+    }
+
+    fn run_on(
+        &self,
+        state: &State,
+        candidate: &Candidate<'_>,
+        choice: &Choice<'_>,
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
+        let Candidate { op, inputs, input_types, output_types } = candidate;
+        let logical = choice.device;
+        let device = logical.device()?;
+        // Inputs that must be moved or made dense first; most often there are none.
+        let mut replaced: SmallVec<[(usize, DeviceTensor); 2]> = SmallVec::new();
+        let mut checks = Checks::new();
+        for (index, input) in inputs.iter().enumerate() {
+            if !input.checks.is_empty() {
+                checks.extend(transfer::open_checks(input)?);
+            }
+            let mut here: Option<DeviceTensor> = None;
+            if input.device() != logical.id() {
+                self.allow_copy(&state.config, op, input, index, logical, request)?;
+                let purpose =
+                    Purpose { cause: Cause::Implicit, op: op.name(), reason: choice.reason, location };
+                here = Some(transfer::copy(&state.table, &self.ledger, input, logical, purpose)?);
+            }
+            let tensor = here.as_ref().unwrap_or(input);
+            if !device.accepts(choice.kernel, op, index, &tensor.layout) {
+                here = Some(transfer::dense_copy(tensor, location)?);
+            }
+            if let Some(here) = here {
+                replaced.push((index, here));
+            }
+        }
+        let mut out = logical.tensor(output_types[0], op.name(), choice.reason)?;
+        let scratch = device.workspace(choice.kernel, op, input_types, output_types);
+        let workspace = match scratch {
+            0 => None,
+            bytes => Some(Storage::new(logical.clone(), logical.allocate(bytes, "workspace")?)),
+        };
+        {
+            let mut args: SmallVec<[Arg<'_>; 3]> = SmallVec::new();
+            let mut next = replaced.iter().peekable();
+            for (index, input) in inputs.iter().enumerate() {
+                match next.next_if(|(at, _)| *at == index) {
+                    Some((_, tensor)) => args.push(tensor.arg()),
+                    None => args.push(input.arg()),
+                }
+            }
+            let outputs = [out.arg()];
+            let call = Call {
+                kernel: choice.kernel,
+                op,
+                inputs: &args,
+                outputs: &outputs,
+                workspace: workspace.as_ref().map(Storage::region),
+                location: Some(location),
+            };
+            checks.extend(device.launch(&call)?);
+        }
+        out.checks = checks;
+        Ok(out)
+    }
+
+    fn allow_copy(
+        &self,
+        config: &Config,
+        op: &Op,
+        input: &DeviceTensor,
+        index: usize,
+        to: &LogicalDevice,
+        request: &Request,
+    ) -> Result<()> {
+        let policy = request.copies.unwrap_or(config.copies);
+        if policy == Policy::Allow || input.replica_on(to.id()).is_some() {
+            return Ok(());
+        }
+        let bytes = input.tensor_type().bytes();
+        let (from, to) = (input.device(), to.id());
+        if policy == Policy::Forbid {
+            return Err(Error::CopyForbidden(Box::new(CopyForbidden {
+                op: op.name(),
+                input: index,
+                from,
+                to,
+                bytes,
+            })));
+        }
+        self.notices.say_once(Topic::Copy, op.name(), input.dtype, to, || {
+            format!(
+                "{} on {to} copies its input {index} ({}) from {from}; keep it there with to_device, or run the op \
+                 on {from}",
+                op.name(),
+                reason::bytes(bytes)
+            )
+        });
+        Ok(())
+    }
+
+    /// Says what people asked to be told of a placement, and books fallbacks.
+    fn announce(
+        &self,
+        config: &Config,
+        op: &Op,
+        inputs: &[TensorType],
+        outputs: &[TensorType],
+        request: &Request,
+        choice: &Choice<'_>,
+        location: &'static Location<'static>,
+    ) {
+        if config.log_placement {
+            self.notices.say(
+                Topic::Placement,
+                format!(
+                    "{} -> {}: {} ({}:{})",
+                    op.name(),
+                    choice.device.id(),
+                    choice.reason,
+                    location.file(),
+                    location.line()
+                ),
+            );
+        }
+        if !choice.reason.is_fallback() {
+            return;
+        }
+        let ran = choice.device.id();
+        let wanted = match choice.reason {
+            Reason::NoKernel { wanted, .. } | Reason::MemoryLimit { full: wanted } => wanted,
+            Reason::NoSuchDevice { kind, index } => DeviceId {
+                kind: kind.unwrap_or(DeviceKind::Gpu),
+                index: index.and_then(|i| u16::try_from(i).ok()).unwrap_or(u16::MAX),
+            },
+            _ => ran,
+        };
+        self.ledger.book(Cause::Fallback, wanted, ran, op.name(), location, 0, choice.extra_seconds.max(0.0));
+        if request.fallback.unwrap_or(config.fallback) == Policy::Warn {
+            let dtype = op.kernel_dtype(inputs, outputs);
+            self.notices.say_once(Topic::Fallback, op.name(), dtype, wanted, || {
+                let cost = match choice.reason {
+                    Reason::NoKernel { .. } if choice.extra_seconds > 0.0 => {
+                        format!(", about {} longer than there", reason::seconds(choice.extra_seconds))
+                    }
+                    _ => String::new(),
+                };
+                format!(
+                    "{} runs on {ran}{cost}: {} ({}:{})",
+                    op.name(),
+                    choice.reason,
+                    location.file(),
+                    location.line()
+                )
+            });
+        }
+    }
+}
+
+#[cold]
+fn foreign_runtime(op: &Op, tensor: &DeviceTensor) -> Error {
+    Error::argument(
+        op.name(),
+        format!("an input on {} belongs to another runtime", tensor.device()),
+        "use tensors of one runtime together; read it and make it anew to carry it over",
+    )
+}

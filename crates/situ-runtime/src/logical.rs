@@ -1,0 +1,216 @@
+//! A logical device at work: the device behind the seam, opened at first use, and its memory pool.
+
+use crate::costs::CostTable;
+use crate::pool::{Allocation, MemoryInfo, Pool};
+use crate::runtime::Inner;
+use crate::storage::Storage;
+use situ_core::error::Owner;
+use situ_core::{Budget, DType, DeviceId, Error, Layout, Reason, Result, TensorType};
+use situ_device::{Description, Device, Open, Physical};
+use std::sync::{Arc, OnceLock, Weak};
+
+use crate::storage::{Checks, DeviceTensor};
+
+/// A device as programs see it.
+#[derive(Debug)]
+pub struct LogicalDevice {
+    id: DeviceId,
+    physical: Arc<dyn Physical>,
+    physical_index: usize,
+    how: Open,
+    budget: Arc<Budget>,
+    growth: bool,
+    costs: CostTable,
+    opened: OnceLock<Result<Opened>>,
+    pub(crate) runtime: Weak<Inner>,
+}
+
+/// Made at first use: opening a GPU takes tens of milliseconds that a program may never need.
+#[derive(Debug)]
+struct Opened {
+    device: Arc<dyn Device>,
+    pool: Pool,
+}
+
+impl LogicalDevice {
+    pub(crate) fn new(
+        physical: Arc<dyn Physical>,
+        physical_index: usize,
+        how: Open,
+        budget: Arc<Budget>,
+        growth: bool,
+        runtime: Weak<Inner>,
+    ) -> LogicalDevice {
+        let mut description = physical.description().clone();
+        if let Some(cores) = &how.cores {
+            description.cores = cores.clone();
+        }
+        if let Some(threads) = how.threads {
+            description.cores.truncate(threads.max(1));
+        }
+        let costs = CostTable::built_in(&description);
+        LogicalDevice {
+            id: how.id,
+            physical,
+            physical_index,
+            how,
+            budget,
+            growth,
+            costs,
+            opened: OnceLock::new(),
+            runtime,
+        }
+    }
+
+    /// Whether it is the same device, configured the same way.
+    pub(crate) fn is_same_as(&self, other: &LogicalDevice) -> bool {
+        self.id == other.id
+            && Arc::ptr_eq(&self.physical, &other.physical)
+            && self.how.cores == other.how.cores
+            && self.how.threads == other.how.threads
+            && self.budget.limit() == other.budget.limit()
+            && self.growth == other.growth
+    }
+
+    /// Its name.
+    pub fn id(&self) -> DeviceId {
+        self.id
+    }
+
+    /// What is known of the hardware.
+    pub fn description(&self) -> &Description {
+        self.physical.description()
+    }
+
+    /// The number of the physical device it is on, within its kind.
+    pub fn physical_index(&self) -> usize {
+        self.physical_index
+    }
+
+    /// The cores it owns alone, if it does.
+    pub fn cores(&self) -> Option<&[usize]> {
+        self.how.cores.as_deref()
+    }
+
+    /// Its expected speeds.
+    pub fn costs(&self) -> &CostTable {
+        &self.costs
+    }
+
+    fn opened(&self) -> Result<&Opened> {
+        let opened = self.opened.get_or_init(|| {
+            let device = self.physical.open(&self.how)?;
+            let pool = Pool::new(self.budget.clone(), device.alignment(), device.max_block(), self.growth);
+            Ok(Opened { device, pool })
+        });
+        opened.as_ref().map_err(Clone::clone)
+    }
+
+    /// Whether it was used yet.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.opened.get(), Some(Ok(_)))
+    }
+
+    /// The device behind the seam.
+    pub fn device(&self) -> Result<&dyn Device> {
+        let device = &*self.opened()?.device;
+        match device.lost() {
+            None => Ok(device),
+            Some(why) => Err(Error::DeviceLost { device: self.id, why }),
+        }
+    }
+
+    /// Seconds of queued work; none before it is opened.
+    pub(crate) fn backlog(&self) -> f64 {
+        match self.opened.get() {
+            Some(Ok(opened)) => opened.device.backlog(),
+            _ => 0.0,
+        }
+    }
+
+    /// Memory for `owner`.
+    pub(crate) fn allocate(&self, bytes: usize, owner: &'static str) -> Result<Allocation> {
+        let opened = self.opened()?;
+        opened.pool.allocate(&*opened.device, bytes, owner).map_err(|error| match error {
+            Error::OutOfMemory(mut report) => {
+                report.device = Some(self.id);
+                Error::OutOfMemory(report)
+            }
+            other => other,
+        })
+    }
+
+    /// A dense tensor of undefined contents.
+    pub(crate) fn tensor(
+        self: &Arc<Self>,
+        ty: TensorType,
+        owner: &'static str,
+        reason: Reason,
+    ) -> Result<DeviceTensor> {
+        let allocation = self.allocate(ty.bytes(), owner)?;
+        Ok(DeviceTensor {
+            storage: Arc::new(Storage::new(self.clone(), allocation)),
+            layout: Layout::dense(ty.shape),
+            dtype: ty.dtype,
+            reason,
+            checks: Checks::new(),
+        })
+    }
+
+    pub(crate) fn free(&self, allocation: &Allocation) {
+        if let Some(Ok(opened)) = self.opened.get() {
+            opened.pool.free(allocation);
+        }
+    }
+
+    /// Its memory figures.
+    pub fn memory_info(&self) -> MemoryInfo {
+        match self.opened.get() {
+            Some(Ok(opened)) => {
+                let mut info = opened.pool.info();
+                info.reserved += opened.device.staging();
+                info
+            }
+            _ => MemoryInfo { limit: self.budget.limit(), ..MemoryInfo::default() },
+        }
+    }
+
+    /// What is live on it, by owner.
+    pub fn live(&self) -> Vec<Owner> {
+        match self.opened.get() {
+            Some(Ok(opened)) => opened.pool.owners(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Waits for queued work.
+    pub fn sync(&self) -> Result<()> {
+        match self.opened.get() {
+            Some(Ok(_)) => self.device()?.sync(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives memory that holds nothing back to the system.
+    pub fn trim(&self) -> Result<()> {
+        if let Some(Ok(opened)) = self.opened.get() {
+            // Memory may go back only after the work that uses it.
+            self.sync()?;
+            opened.pool.trim();
+            opened.device.trim();
+        }
+        Ok(())
+    }
+
+    /// For tests of what a program does when memory runs out: lets `n` more allocations succeed, then none;
+    /// `None` ends that.
+    pub fn fail_allocations_after(&self, n: Option<usize>) -> Result<()> {
+        self.opened()?.pool.fail_after(n);
+        Ok(())
+    }
+
+    /// The dtypes for which it has kernels.
+    pub fn dtypes(&self) -> &[DType] {
+        &self.physical.description().dtypes
+    }
+}

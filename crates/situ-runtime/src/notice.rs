@@ -1,0 +1,76 @@
+//! What the runtime tells a person while a program runs: fallbacks, implicit copies, placements.
+//!
+//! Goes to standard error unless the program takes it over; a warning that nobody sees is no warning.
+
+use situ_core::{DType, DeviceId};
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Mutex, RwLock};
+
+/// One thing said.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// What sort.
+    pub topic: Topic,
+    /// The sentence.
+    pub text: String,
+}
+
+/// What a notice is about.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Topic {
+    /// An op did not run where it was asked to.
+    Fallback,
+    /// An op needed a copy that nobody asked for.
+    Copy,
+    /// Where an op was placed, and why.
+    Placement,
+}
+
+type Listener = dyn Fn(&Notice) + Send + Sync;
+
+/// Where notices go, and what was said already.
+#[derive(Default)]
+pub(crate) struct Notices {
+    listener: RwLock<Option<Box<Listener>>>,
+    said: Mutex<HashSet<(Topic, &'static str, DType, DeviceId)>>,
+}
+
+impl Notices {
+    pub(crate) fn set_listener(&self, listener: Option<Box<Listener>>) {
+        *self.listener.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = listener;
+    }
+
+    pub(crate) fn say(&self, topic: Topic, text: String) {
+        let notice = Notice { topic, text };
+        match &*self.listener.read().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+            Some(listener) => listener(&notice),
+            None => eprintln!("situ: {}", notice.text),
+        }
+    }
+
+    /// Says it the first time for this op, dtype and device.
+    pub(crate) fn say_once(
+        &self,
+        topic: Topic,
+        op: &'static str,
+        dtype: DType,
+        device: DeviceId,
+        text: impl FnOnce() -> String,
+    ) {
+        let first = self
+            .said
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .insert((topic, op, dtype, device));
+        if first {
+            self.say(topic, text());
+        }
+    }
+}
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notices")
+    }
+}

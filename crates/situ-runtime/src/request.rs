@@ -1,0 +1,14 @@
+//! What a program asks of the ops it calls: the scopes around a call, already merged.
+
+use situ_core::{DeviceSpec, Policy};
+
+/// The device and the policies asked for at a call.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Request {
+    /// Which devices; the empty spec asks for none in particular.
+    pub spec: DeviceSpec,
+    /// What to do when the device can't run the op; `None`: as the runtime is configured.
+    pub fallback: Option<Policy>,
+    /// What to do when an input must be copied; `None`: as the runtime is configured.
+    pub copies: Option<Policy>,
+}

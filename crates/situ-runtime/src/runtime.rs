@@ -1,0 +1,199 @@
+//! The runtime: the machine's devices, the configuration, and the doors to everything that runs.
+
+use crate::config::{Config, Table, host_limit};
+use crate::ledger::{Ledger, LedgerReport};
+use crate::notice::{Notice, Notices};
+use crate::request::Request;
+use crate::storage::DeviceTensor;
+use crate::transfer;
+use situ_core::{Budget, DeviceKind, Error, Result, TensorType};
+use situ_device::Physical;
+use situ_ir::Op;
+use std::panic::Location;
+use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
+
+/// What a configuration change replaces as a whole.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) config: Config,
+    pub(crate) table: Table,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) physical: Vec<Arc<dyn Physical>>,
+    pub(crate) host: Arc<Budget>,
+    pub(crate) host_memory: Option<usize>,
+    /// Held for reading while an op is dispatched, so that a change waits for no call and no call sees half a
+    /// change.
+    pub(crate) state: RwLock<State>,
+    pub(crate) ledger: Ledger,
+    pub(crate) notices: Notices,
+}
+
+impl Inner {
+    pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// A set of devices and what is configured about them. Cheap to clone; clones are the same runtime.
+///
+/// One process-wide runtime is made at first use ([`Runtime::global`]); tests build their own.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// Makes a runtime.
+#[derive(Debug, Default)]
+pub struct Builder {
+    physical: Option<Vec<Arc<dyn Physical>>>,
+}
+
+impl Builder {
+    /// These physical devices instead of those found on the machine. The first CPU among them is `CPU:0`.
+    pub fn devices(mut self, physical: Vec<Arc<dyn Physical>>) -> Builder {
+        self.physical = Some(physical);
+        self
+    }
+
+    /// The runtime; an error if there is no CPU among the devices.
+    pub fn build(self) -> Result<Runtime> {
+        let mut physical = self.physical.unwrap_or_else(discover);
+        physical.sort_by_key(|p| p.description().kind);
+        let Some(cpu) = physical.iter().find(|p| p.description().kind == DeviceKind::Cpu) else {
+            return Err(Error::config("build a runtime", "there is no CPU among its devices", "add one"));
+        };
+        let host_memory = cpu.description().memory;
+        let host = Budget::new(host_memory.map(host_limit));
+        let config = Config::new(physical.len());
+        let inner = Arc::new_cyclic(|weak| {
+            let table = Table::build(&physical, &config, &host, host_memory, weak);
+            Inner {
+                state: RwLock::new(State { config, table }),
+                physical,
+                host,
+                host_memory,
+                ledger: Ledger::default(),
+                notices: Notices::default(),
+            }
+        });
+        Ok(Runtime { inner })
+    }
+}
+
+/// What the machine has: its CPU, then its GPUs.
+pub fn discover() -> Vec<Arc<dyn Physical>> {
+    let mut physical: Vec<Arc<dyn Physical>> = vec![situ_cpu::physical()];
+    physical.extend(situ_gpu::physical());
+    physical
+}
+
+impl Runtime {
+    /// The process's runtime, made at first use from what the machine has.
+    pub fn global() -> &'static Runtime {
+        static GLOBAL: OnceLock<Runtime> = OnceLock::new();
+        GLOBAL.get_or_init(|| {
+            Builder::default()
+                .build()
+                .unwrap_or_else(|_| unreachable!("the machine's devices begin with its CPU"))
+        })
+    }
+
+    /// A runtime of one's own.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The runtime a tensor belongs to; an error if it was dropped.
+    pub fn of(tensor: &DeviceTensor) -> Result<Runtime> {
+        let inner = tensor.logical_device().runtime.upgrade();
+        inner.map(|inner| Runtime { inner }).ok_or_else(|| {
+            Error::config(
+                format!("an op on a tensor of {}", tensor.device()),
+                "its runtime was dropped",
+                "keep the runtime for as long as its tensors are used",
+            )
+        })
+    }
+
+    /// Runs one op now, on the device that the request and the rules give.
+    pub fn eager(
+        &self,
+        op: &Op,
+        inputs: &[&DeviceTensor],
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
+        self.inner.eager(op, inputs, request, location)
+    }
+
+    /// A tensor of host bytes, row-major.
+    pub fn constant(
+        &self,
+        bytes: &[u8],
+        ty: TensorType,
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
+        if bytes.len() != ty.bytes() {
+            return Err(Error::argument(
+                "constant",
+                format!("{ty} has {} bytes, was given {}", ty.bytes(), bytes.len()),
+                "give exactly the elements of the shape",
+            ));
+        }
+        self.inner.constant(bytes, ty, request, location)
+    }
+
+    /// A copy on the device that the request names.
+    pub fn to_device(
+        &self,
+        tensor: &DeviceTensor,
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
+        self.inner.to_device(tensor, request, location)
+    }
+
+    /// Reads a tensor's elements, row-major; waits for queued work, and returns its errors.
+    pub fn read(
+        &self,
+        tensor: &DeviceTensor,
+        into: &mut [u8],
+        location: &'static Location<'static>,
+    ) -> Result<()> {
+        if into.len() != tensor.tensor_type().bytes() {
+            return Err(Error::argument(
+                "read",
+                "the buffer has not the tensor's size",
+                "size it by the tensor's type",
+            ));
+        }
+        transfer::read(&self.inner.ledger, tensor, into, location)
+    }
+
+    /// The tensor itself if it is dense from the start of its memory, else a dense copy on its device.
+    pub fn dense(&self, tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
+        if tensor.layout.is_dense() && tensor.layout.offset() == 0 {
+            return Ok(tensor.clone());
+        }
+        transfer::dense_copy(tensor, location)
+    }
+
+    /// Every copy and fallback so far.
+    pub fn ledger(&self) -> LedgerReport {
+        self.inner.ledger.report()
+    }
+
+    /// Empties the ledger.
+    pub fn clear_ledger(&self) {
+        self.inner.ledger.clear();
+    }
+
+    /// Takes notices (fallbacks, copies, placements) over from standard error; `None` gives them back.
+    pub fn set_listener(&self, listener: Option<Box<dyn Fn(&Notice) + Send + Sync>>) {
+        self.inner.notices.set_listener(listener);
+    }
+}

@@ -1,0 +1,203 @@
+//! Copies between devices and to the program. Every one is booked in the ledger.
+
+use crate::config::Table;
+use crate::ledger::{Cause, Ledger};
+use crate::logical::LogicalDevice;
+use crate::storage::{Checks, DeviceTensor};
+use situ_core::{DeviceKind, Error, Layout, Reason, Result};
+use situ_device::{Arg, Call, Region};
+use situ_ir::Op;
+use situ_ir::ops::Dense;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The bytes of a host-addressable region.
+///
+/// # Safety
+/// Nothing may write to the region while the slice is in use.
+unsafe fn host_bytes<'a>(region: &Region<'a>, bytes: usize) -> Option<&'a [u8]> {
+    debug_assert!(bytes <= region.bytes);
+    // SAFETY: a region lies within its block, which outlives 'a; the caller vouches that nothing writes to it.
+    region.host().map(|p| unsafe { std::slice::from_raw_parts(p.as_ptr(), bytes) })
+}
+
+/// The tensor itself if it is dense (from an offset that copies can start at), else a dense copy on its device.
+pub(crate) fn dense(tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
+    let start = tensor.layout.offset() * tensor.dtype.size();
+    if tensor.layout.is_dense() && start.is_multiple_of(4) {
+        return Ok(tensor.clone());
+    }
+    dense_copy(tensor, location)
+}
+
+/// A dense copy of a view, on its device.
+pub(crate) fn dense_copy(
+    tensor: &DeviceTensor,
+    location: &'static Location<'static>,
+) -> Result<DeviceTensor> {
+    let logical = tensor.logical_device();
+    let device = logical.device()?;
+    let op = Op::from(Dense);
+    let ty = [tensor.tensor_type()];
+    let kernel = device.kernel(&op, &ty, &ty).ok_or_else(|| Error::Kernel {
+        op: "dense",
+        device: logical.id(),
+        why: format!("a view of {} can't be made dense here", tensor.dtype),
+    })?;
+    let mut out = logical.tensor(ty[0], "dense", tensor.reason)?;
+    let outputs = [out.arg()];
+    let inputs = [tensor.arg()];
+    let call = Call {
+        kernel,
+        op: &op,
+        inputs: &inputs,
+        outputs: &outputs,
+        workspace: None,
+        location: Some(location),
+    };
+    device.launch(&call)?;
+    out.checks = tensor.checks.clone();
+    Ok(out)
+}
+
+/// The region of a dense tensor's elements, without what lies before them.
+fn elements(tensor: &DeviceTensor) -> Region<'_> {
+    let Arg { region, dtype, layout } = tensor.arg();
+    let start = layout.offset() * dtype.size();
+    Region { block: region.block, offset: region.offset + start, bytes: region.bytes - start }
+}
+
+/// Reads a tensor's elements, row-major, into `into`, which has exactly their bytes.
+pub(crate) fn read(
+    ledger: &Ledger,
+    tensor: &DeviceTensor,
+    into: &mut [u8],
+    location: &'static Location<'static>,
+) -> Result<()> {
+    let start = Instant::now();
+    let source = dense(tensor, location)?;
+    let logical = source.logical_device();
+    let device = logical.device()?;
+    if into.is_empty() {
+        device.sync()?;
+    } else {
+        device.download(elements(&source), into)?;
+    }
+    if logical.id().kind != DeviceKind::Cpu {
+        let to = situ_core::DeviceId::CPU0;
+        ledger.book(
+            Cause::Read,
+            logical.id(),
+            to,
+            "read",
+            location,
+            into.len(),
+            start.elapsed().as_secs_f64(),
+        );
+    }
+    source.poisoned()
+}
+
+/// What a copy is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Purpose {
+    pub(crate) cause: Cause,
+    pub(crate) op: &'static str,
+    pub(crate) reason: Reason,
+    pub(crate) location: &'static Location<'static>,
+}
+
+/// A copy of the tensor on `to`, or the tensor itself if it is there.
+pub(crate) fn copy(
+    table: &Table,
+    ledger: &Ledger,
+    tensor: &DeviceTensor,
+    to: &Arc<LogicalDevice>,
+    purpose: Purpose,
+) -> Result<DeviceTensor> {
+    let from = tensor.device();
+    if from == to.id() {
+        return Ok(tensor.clone());
+    }
+    if let Some(kept) = tensor.replica_on(to.id()) {
+        return Ok(kept);
+    }
+    if from.kind != DeviceKind::Cpu && to.id().kind != DeviceKind::Cpu {
+        // No device sees another's memory: through the host, as two booked copies.
+        let host = table.devices.iter().find(|d| d.id().kind == DeviceKind::Cpu);
+        let host = host.ok_or_else(|| {
+            Error::config(
+                format!("copy {from} -> {}", to.id()),
+                "no CPU is visible to copy through",
+                "make CPU:0 visible",
+            )
+        })?;
+        let staged = copy(table, ledger, tensor, host, purpose)?;
+        return copy(table, ledger, &staged, to, purpose);
+    }
+    let start = Instant::now();
+    let source = dense(tensor, purpose.location)?;
+    let bytes = source.tensor_type().bytes();
+    let mut out = to.tensor(source.tensor_type(), purpose.op, purpose.reason)?;
+    if bytes > 0 {
+        if from.kind == DeviceKind::Cpu {
+            // SAFETY: a tensor's memory is written only by the launch that made it, which has ended on a CPU.
+            let data = unsafe { host_bytes(&elements(&source), bytes) };
+            let data = data.ok_or_else(|| unaddressable(from))?;
+            to.device()?.upload(out.storage.region(), data)?;
+        } else {
+            let region = out.storage.region();
+            let host = region.host().ok_or_else(|| unaddressable(to.id()))?;
+            // SAFETY: the memory was just allocated for `out`, which nobody else has seen yet.
+            let into = unsafe { std::slice::from_raw_parts_mut(host.as_ptr(), bytes) };
+            source.logical_device().device()?.download(elements(&source), into)?;
+        }
+    }
+    out.checks = open_checks(&source)?;
+    let seconds = start.elapsed().as_secs_f64();
+    ledger.book(purpose.cause, from, to.id(), purpose.op, purpose.location, bytes, seconds);
+    tensor.keep_replica(&out);
+    Ok(out)
+}
+
+/// Host data as a tensor on `to`.
+pub(crate) fn upload(
+    ledger: &Ledger,
+    bytes: &[u8],
+    ty: situ_core::TensorType,
+    to: &Arc<LogicalDevice>,
+    reason: Reason,
+    location: &'static Location<'static>,
+) -> Result<DeviceTensor> {
+    let start = Instant::now();
+    let out = to.tensor(ty, "constant", reason)?;
+    debug_assert_eq!(out.layout, Layout::dense(ty.shape));
+    if !bytes.is_empty() {
+        to.device()?.upload(out.storage.region(), bytes)?;
+    }
+    if to.id().kind != DeviceKind::Cpu {
+        let from = situ_core::DeviceId::CPU0;
+        ledger.book(
+            Cause::Upload,
+            from,
+            to.id(),
+            "constant",
+            location,
+            bytes.len(),
+            start.elapsed().as_secs_f64(),
+        );
+    }
+    Ok(out)
+}
+
+/// The checks that are still open; an error if one has failed.
+pub(crate) fn open_checks(tensor: &DeviceTensor) -> Result<Checks> {
+    tensor.poisoned()?;
+    Ok(tensor.checks.iter().filter(|c| c.outcome().is_none()).cloned().collect())
+}
+
+#[cold]
+fn unaddressable(device: situ_core::DeviceId) -> Error {
+    Error::Kernel { op: "copy", device, why: "its memory can't be addressed by the host".to_string() }
+}

@@ -1,0 +1,169 @@
+//! Making tensors.
+
+use crate::apply::apply;
+use crate::current::current_runtime;
+use crate::scope::current_request;
+use crate::tensor::Tensor;
+use situ_core::{DType, Element, Error, Result, Scalar, Shape, TensorType};
+use situ_ir::ops::{Eye, Fill, Range};
+use std::panic::Location;
+
+/// Host values that can become a tensor: a number, an array, a vector, or arrays of them.
+pub trait TensorData {
+    /// The element type.
+    type Element: Element;
+    /// Appends the sizes, outermost first; false where rows have different lengths.
+    fn dims(&self, dims: &mut Vec<usize>) -> bool;
+    /// Appends the elements, row-major.
+    fn collect_into(&self, elements: &mut Vec<Self::Element>);
+}
+
+macro_rules! number_data {
+    ($($t:ty)*) => {$(
+        impl TensorData for $t {
+            type Element = $t;
+            fn dims(&self, _: &mut Vec<usize>) -> bool { true }
+            fn collect_into(&self, elements: &mut Vec<$t>) { elements.push(*self); }
+        }
+    )*};
+}
+number_data! { f32 f64 i32 i64 u8 bool }
+
+impl<T: TensorData> TensorData for [T] {
+    type Element = T::Element;
+    fn dims(&self, dims: &mut Vec<usize>) -> bool {
+        dims.push(self.len());
+        let Some(first) = self.first() else { return true };
+        let mut inner = Vec::new();
+        let mut ok = first.dims(&mut inner);
+        for other in &self[1..] {
+            let mut theirs = Vec::new();
+            ok &= other.dims(&mut theirs) && theirs == inner;
+        }
+        dims.extend(inner);
+        ok
+    }
+    fn collect_into(&self, elements: &mut Vec<T::Element>) {
+        for one in self {
+            one.collect_into(elements);
+        }
+    }
+}
+impl<T: TensorData, const N: usize> TensorData for [T; N] {
+    type Element = T::Element;
+    fn dims(&self, dims: &mut Vec<usize>) -> bool {
+        self.as_slice().dims(dims)
+    }
+    fn collect_into(&self, elements: &mut Vec<T::Element>) {
+        self.as_slice().collect_into(elements);
+    }
+}
+impl<T: TensorData> TensorData for Vec<T> {
+    type Element = T::Element;
+    fn dims(&self, dims: &mut Vec<usize>) -> bool {
+        self.as_slice().dims(dims)
+    }
+    fn collect_into(&self, elements: &mut Vec<T::Element>) {
+        self.as_slice().collect_into(elements);
+    }
+}
+impl<T: TensorData + ?Sized> TensorData for &T {
+    type Element = T::Element;
+    fn dims(&self, dims: &mut Vec<usize>) -> bool {
+        (**self).dims(dims)
+    }
+    fn collect_into(&self, elements: &mut Vec<T::Element>) {
+        (**self).collect_into(elements);
+    }
+}
+
+/// A tensor of host values, on the device of the scope, or with the host's data where there is none.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// let x = situ_tensor::tensor([[1, 2, 3], [4, 5, 6]])?;
+/// assert_eq!(x.shape().dims(), [2, 3]);
+/// assert_eq!(situ_tensor::tensor(2.5f64)?.rank(), 0);
+/// assert!(situ_tensor::tensor(vec![vec![1.0f32], vec![]]).is_err());
+/// # Ok(()) }
+/// ```
+#[track_caller]
+pub fn tensor<D: TensorData>(data: D) -> Result<Tensor> {
+    let mut dims = Vec::new();
+    if !data.dims(&mut dims) {
+        return Err(Error::argument(
+            "tensor",
+            "the rows have different lengths",
+            "make them equal, or pad them",
+        ));
+    }
+    let mut elements = Vec::new();
+    data.collect_into(&mut elements);
+    constant(&elements, &dims)
+}
+
+/// A tensor of elements in row-major order under a shape.
+#[track_caller]
+pub fn constant<T: Element>(elements: &[T], dims: &[usize]) -> Result<Tensor> {
+    let location = Location::caller();
+    let shape = Shape::new(dims)?;
+    if shape.elements() != elements.len() {
+        return Err(Error::argument(
+            "constant",
+            format!("shape {shape} has {} elements, was given {}", shape.elements(), elements.len()),
+            "give exactly the elements of the shape",
+        ));
+    }
+    // SAFETY: every element type is plain data without padding, so its memory may be looked at as bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast::<u8>(), size_of_val(elements)) };
+    let ty = TensorType::new(T::DTYPE, shape);
+    let made = current_runtime().constant(bytes, ty, &current_request(), location)?;
+    Ok(Tensor::from_concrete(made))
+}
+
+/// A tensor of one value.
+#[track_caller]
+pub fn full<T: Element>(dims: &[usize], value: T) -> Result<Tensor> {
+    apply(Fill { shape: Shape::new(dims)?, value: value.to_scalar() }, &[])
+}
+
+/// A tensor of zeros.
+#[track_caller]
+pub fn zeros(dims: &[usize], dtype: DType) -> Result<Tensor> {
+    apply(Fill { shape: Shape::new(dims)?, value: Scalar::of(dtype, 0.0) }, &[])
+}
+
+/// A tensor of ones.
+#[track_caller]
+pub fn ones(dims: &[usize], dtype: DType) -> Result<Tensor> {
+    apply(Fill { shape: Shape::new(dims)?, value: Scalar::of(dtype, 1.0) }, &[])
+}
+
+/// `start`, `start + step`, … before `stop`.
+#[track_caller]
+pub fn range<T: Element>(start: T, stop: T, step: T) -> Result<Tensor> {
+    let (first, last, by) = (start.to_f64(), stop.to_f64(), step.to_f64());
+    let count = ((last - first) / by).ceil();
+    // NaN and infinite counts come of a zero step or of bounds that are no numbers.
+    if !count.is_finite() || count > isize::MAX as f64 {
+        return Err(Error::argument(
+            "range",
+            format!("from {first} to {last} in steps of {by} has no end"),
+            "give finite bounds and a step other than 0",
+        ));
+    }
+    let count = count.max(0.0) as usize;
+    apply(Range { start: start.to_scalar(), step: step.to_scalar(), count }, &[])
+}
+
+/// The numbers from 0 to `count` − 1.
+#[track_caller]
+pub fn arange(count: usize, dtype: DType) -> Result<Tensor> {
+    apply(Range { start: Scalar::of(dtype, 0.0), step: Scalar::of(dtype, 1.0), count }, &[])
+}
+
+/// Ones on the diagonal of a matrix, zeros elsewhere.
+#[track_caller]
+pub fn eye(rows: usize, columns: usize, dtype: DType) -> Result<Tensor> {
+    apply(Eye { rows, columns, dtype }, &[])
+}
