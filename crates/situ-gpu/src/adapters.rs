@@ -8,7 +8,7 @@ use std::fmt;
 
 /// What kind of hardware an adapter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AdapterKind {
+pub(crate) enum AdapterKind {
     /// A card with memory of its own.
     Discrete,
     /// Shares the memory of the CPU.
@@ -32,22 +32,22 @@ impl fmt::Display for AdapterKind {
 
 /// A GPU that this machine has.
 #[derive(Clone, Debug)]
-pub struct Adapter {
+pub(crate) struct Adapter {
     /// The hardware's name, as its driver gives it.
-    pub name: String,
+    pub(crate) name: String,
     /// The driver's name and version, and the graphics API it is driven through.
-    pub driver: String,
+    pub(crate) driver: String,
     /// What kind of hardware it is.
-    pub kind: AdapterKind,
+    pub(crate) kind: AdapterKind,
     /// Bytes of the largest heap that belongs to the device; `None` where the API does not say.
-    pub memory: Option<u64>,
+    pub(crate) memory: Option<u64>,
     /// The most bytes that one kernel argument may have.
-    pub max_binding_bytes: u64,
+    pub(crate) max_binding_bytes: u64,
     pub(crate) handle: wgpu::Adapter,
 }
 
 /// Every GPU that can run our kernels, in a stable order.
-pub fn find_adapters() -> Vec<Adapter> {
+pub(crate) fn find_adapters() -> Vec<Adapter> {
     let mut handles = vulkan_adapters();
     let backends =
         wgpu::Instance::enabled_backend_features() & (wgpu::Backends::METAL | wgpu::Backends::DX12);

@@ -5,16 +5,15 @@
 
 use crate::adapters::Adapter;
 use crate::fault::Fault;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A wgpu device and queue, with what went wrong on them.
-pub struct Context {
+pub(crate) struct Context {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: wgpu::Limits,
     condition: Arc<Condition>,
-    next_block: AtomicU64,
 }
 
 /// Written by driver callbacks, on whatever thread they run.
@@ -28,7 +27,7 @@ struct Condition {
 
 impl Context {
     /// Opens a device of its own on `adapter`.
-    pub fn open(adapter: &Adapter) -> Result<Context, Fault> {
+    pub(crate) fn open(adapter: &Adapter) -> Result<Context, Fault> {
         let limits = adapter.handle.limits();
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("situ"),
@@ -51,13 +50,12 @@ impl Context {
             tracing::error!(%error, "uncaptured GPU error");
             seen.stray.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| describe(&error));
         }));
-        Ok(Context { device, queue, limits, condition, next_block: AtomicU64::new(1) })
+        Ok(Context { device, queue, limits, condition })
     }
 
     /// `Err` once the device is lost, or if the driver rejected work since the last call.
-    pub fn check(&self) -> Result<(), Fault> {
-        if self.condition.lost.load(Ordering::Acquire) {
-            let why = self.condition.why.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if let Some(why) = self.loss() {
             return Err(Fault::Lost(why));
         }
         match self.condition.stray.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -66,13 +64,15 @@ impl Context {
         }
     }
 
-    /// Whether the device is gone for good.
-    pub fn is_lost(&self) -> bool {
-        self.condition.lost.load(Ordering::Acquire)
+    /// Why the device is gone for good, once it is.
+    pub(crate) fn loss(&self) -> Option<String> {
+        let lost = self.condition.lost.load(Ordering::Acquire);
+        lost.then(|| self.condition.why.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// Destroys the device under its users, as a driver reset would: for tests of what happens then.
-    pub fn destroy(&self) {
+    /// Destroys the device under its users, as a driver reset would.
+    #[cfg(test)]
+    pub(crate) fn destroy(&self) {
         self.device.destroy();
         let _ = self.device.poll(wgpu::PollType::Poll);
     }
@@ -101,11 +101,6 @@ impl Context {
         let waited = self.device.poll(wgpu::PollType::Wait { submission_index: submission, timeout: None });
         self.check()?;
         waited.map(|_| ()).map_err(|e| Fault::Internal(format!("waiting for the GPU: {e}")))
-    }
-
-    /// Names buffers, so that caches can be keyed by them.
-    pub(crate) fn next_block_id(&self) -> u64 {
-        self.next_block.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -1,11 +1,14 @@
 //! Tests of the device core on whatever adapter there is.
 
 use crate::adapters::find_adapters;
+use crate::checks::{Bad, Watch};
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::memory::Block;
 use crate::pipelines::{Pipeline, PipelineKey, Source, View};
-use crate::stream::{Launch, STAGING_CAP, Stream};
+use crate::stream::{FIXED_BYTES, Launch, Stream};
+use situ_core::Budget;
+use situ_device::Check;
 use std::sync::Arc;
 
 fn stream() -> Option<Stream> {
@@ -14,7 +17,7 @@ fn stream() -> Option<Stream> {
         println!("skipped: no GPU adapter");
         return None;
     };
-    Some(Stream::new(Arc::new(Context::open(adapter).unwrap()), STAGING_CAP).unwrap())
+    Some(Stream::new(Arc::new(Context::open(adapter).unwrap()), &Budget::new(None)).unwrap())
 }
 
 /// `b0[p(0) + i] = b0[p(0) + i] * p(2) + p(3)` for i below p(1).
@@ -53,8 +56,10 @@ fn bytes_of_any_length_come_back_as_they_went() {
             assert_eq!(back[..3], sent[1..4]);
         }
     }
-    assert!(stream.overhead_bytes() <= STAGING_CAP + (1 << 20));
+    assert!(stream.own_bytes() > FIXED_BYTES);
+    stream.sync().unwrap();
     stream.trim();
+    assert_eq!(stream.own_bytes(), FIXED_BYTES);
 }
 
 #[test]
@@ -109,7 +114,7 @@ fn one_block_may_be_bound_several_times_in_one_dispatch() {
         .unwrap();
     assert_eq!(words(&stream, &block, 32, 4), [11, 22, 33, 44]);
     assert_eq!(stream.pipelines().compiled(), 1);
-    stream.free(block);
+    stream.forget(&block);
 }
 
 #[test]
@@ -139,7 +144,7 @@ fn after_a_device_is_lost_every_call_says_so() {
     let block = stream.context().allocate(1 << 20).unwrap();
     run(&stream, &pipeline, &block, 0, 4, 1, 1);
     stream.context().destroy();
-    assert!(stream.context().is_lost());
+    assert!(stream.context().loss().is_some());
     let launch =
         Launch { pipeline: &pipeline, blocks: &[&block], params: &[0; 4], groups: [1, 1, 1], work: 1 };
     let lost = |result: Result<(), Fault>| assert!(matches!(result, Err(Fault::Lost(_))), "{result:?}");
@@ -164,78 +169,123 @@ fn two_logical_gpus_share_an_adapter_without_disturbing_each_other() {
 }
 
 #[test]
-fn threads_share_a_stream_and_staging_stays_under_its_cap() {
+fn threads_share_a_stream_and_transfers_get_through_on_a_full_budget() {
     let adapters = find_adapters();
     let Some(adapter) = adapters.first() else { return println!("skipped: no GPU adapter") };
-    let cap = 1 << 20;
-    let stream = Stream::new(Arc::new(Context::open(adapter).unwrap()), cap).unwrap();
-    let idle = stream.overhead_bytes();
-    let pipeline = scale_add(&stream);
-    std::thread::scope(|scope| {
-        for thread in 0..4u32 {
-            let (stream, pipeline) = (&stream, &pipeline);
-            scope.spawn(move || {
-                let block = stream.context().allocate(1 << 20).unwrap();
-                for round in 0..5 {
-                    let sent = vec![thread * 100 + round; 1 << 18];
-                    stream.upload(&block, 0, bytemuck::cast_slice(&sent)).unwrap();
-                    run(stream, pipeline, &block, 0, 1 << 18, 2, 1);
-                    let back = words(stream, &block, 0, 1 << 18);
-                    assert!(back.iter().all(|&w| w == 2 * (thread * 100 + round) + 1));
-                    assert!(stream.overhead_bytes() - idle <= cap);
-                }
-            });
-        }
-    });
+    for spare in [0, 300 << 10, 64 << 20] {
+        let budget = Budget::new(Some(FIXED_BYTES as usize + spare));
+        let stream = Stream::new(Arc::new(Context::open(adapter).unwrap()), &budget).unwrap();
+        let pipeline = scale_add(&stream);
+        std::thread::scope(|scope| {
+            for thread in 0..4u32 {
+                let (stream, pipeline) = (&stream, &pipeline);
+                scope.spawn(move || {
+                    let block = stream.context().allocate(1 << 20).unwrap();
+                    for round in 0..3 {
+                        let sent = vec![thread * 100 + round; 1 << 18];
+                        stream.upload(&block, 0, bytemuck::cast_slice(&sent)).unwrap();
+                        run(stream, pipeline, &block, 0, 1 << 18, 2, 1);
+                        let back = words(stream, &block, 0, 1 << 18);
+                        assert!(back.iter().all(|&w| w == 2 * (thread * 100 + round) + 1));
+                    }
+                });
+            }
+        });
+        assert!(budget.peak() <= FIXED_BYTES as usize + spare);
+        assert_eq!(budget.taken() as u64, stream.own_bytes());
+        drop(stream);
+        assert_eq!(budget.taken(), 0);
+    }
+}
+
+#[test]
+fn a_budget_too_small_for_the_stream_itself_is_refused() {
+    let adapters = find_adapters();
+    let Some(adapter) = adapters.first() else { return println!("skipped: no GPU adapter") };
+    let context = Arc::new(Context::open(adapter).unwrap());
+    let fault = Stream::new(context, &Budget::new(Some(1000))).err().unwrap();
+    assert_eq!(fault, Fault::OutOfMemory { bytes: FIXED_BYTES });
 }
 
 /// Notes in its slot every i below p(0) whose word of b0 is at least p(1).
-fn checked(stream: &Stream, block: &Block, ticket: u64, count: u32, bound: u32) {
+fn checked(stream: &Stream, block: &Block, count: u32, bound: u32) -> Arc<Check> {
     let main = "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         if id.x < p(0u) && b0[id.x] >= p(1u) { atomicMax(&b1[p(63u) * 4u], ~id.x); } }";
     let key = PipelineKey { kernel: "test_checked", variant: 0 };
     let source = || Source { buffers: vec![View::Words, View::Atomics], wgsl: main.into() };
     let main = stream.pipelines().get(key, source).unwrap();
-    let settle = "@compute @workgroup_size(1) fn main() {
+    let note = "@compute @workgroup_size(1) fn main() {
         let seen = b1[p(63u) * 4u]; if seen != 0u { b1[p(63u) * 4u + 1u] = b0[~seen]; } }";
-    let key = PipelineKey { kernel: "test_settle", variant: 0 };
-    let source = || Source { buffers: vec![View::Words, View::Words], wgsl: settle.into() };
-    let settle = stream.pipelines().get(key, source).unwrap();
+    let key = PipelineKey { kernel: "test_note", variant: 0 };
+    let source = || Source { buffers: vec![View::Words, View::Words], wgsl: note.into() };
+    let note = stream.pipelines().get(key, source).unwrap();
     let slots = stream.slots();
     let (blocks, params) = ([block, &slots], [count, bound]);
     let launch = |pipeline, groups| Launch { pipeline, blocks: &blocks, params: &params, groups, work: 1 };
-    stream
-        .dispatch_checked(ticket, &launch(&main, [count.div_ceil(64), 1, 1]), &launch(&settle, [1, 1, 1]))
-        .unwrap();
+    let check = Check::open("test", None);
+    let watch =
+        Watch { check: check.clone(), bad: Bad::OutOfRange { what: "index", limit: i64::from(bound) } };
+    let main = launch(&main, [count.div_ceil(64), 1, 1]);
+    stream.dispatch_checked(&watch, &main, Some(&launch(&note, [1, 1, 1]))).unwrap();
+    check
+}
+
+fn found(check: &Check) -> Option<(usize, i64)> {
+    check.outcome().expect("settled").map(|data| match data.fault {
+        situ_core::error::Fault::OutOfRange { value, .. } => (data.row, value),
+        situ_core::error::Fault::DivisionByZero => panic!("{data}"),
+    })
 }
 
 #[test]
-fn a_check_reports_the_lowest_bad_row_and_its_value_once() {
+fn a_check_is_settled_with_the_lowest_bad_row_and_its_value() {
     let Some(stream) = stream() else { return };
     let block = stream.context().allocate(4096).unwrap();
     let mut data = vec![1u32; 1000];
     (data[700], data[17], data[18]) = (90, 55, 99);
     stream.upload(&block, 0, bytemuck::cast_slice(&data)).unwrap();
-    checked(&stream, &block, 1, 1000, 100);
-    checked(&stream, &block, 2, 1000, 50);
+    let good = checked(&stream, &block, 1000, 100);
+    let bad = checked(&stream, &block, 1000, 50);
     // The indices may be gone by the time anybody looks.
     stream.clear(&block, 0, 4000).unwrap();
-    let found = stream.read(&block, 0, &mut [0; 4]).unwrap();
-    assert_eq!(found, [crate::checks::Violation { ticket: 2, row: 17, value: 55 }]);
-    assert_eq!(stream.sync().unwrap(), []);
-    checked(&stream, &block, 3, 1000, 0);
-    assert_eq!(stream.sync().unwrap(), [crate::checks::Violation { ticket: 3, row: 0, value: 0 }]);
+    assert!(good.outcome().is_none() && bad.outcome().is_none());
+    stream.read(&block, 0, &mut [0; 4]).unwrap();
+    assert_eq!((found(&good), found(&bad)), (None, Some((17, 55))));
+    let again = checked(&stream, &block, 1000, 0);
+    stream.sync().unwrap();
+    assert_eq!(found(&again), Some((0, 0)));
 }
 
 #[test]
-fn more_checks_than_slots_are_all_reported() {
+fn more_checks_than_slots_are_all_settled() {
     let Some(stream) = stream() else { return };
     let block = stream.context().allocate(256).unwrap();
     stream.upload(&block, 0, bytemuck::cast_slice(&[7u32])).unwrap();
-    let count = u64::from(crate::checks::SLOTS) * 2 + 10;
-    for ticket in 0..count {
-        checked(&stream, &block, ticket, 1, if ticket % 100 == 3 { 7 } else { 8 });
+    let count = crate::checks::SLOTS * 2 + 10;
+    let bad = |i: u32| i % 100 == 3;
+    let checks: Vec<_> =
+        (0..count).map(|i| checked(&stream, &block, 1, if bad(i) { 7 } else { 8 })).collect();
+    stream.sync().unwrap();
+    for (i, check) in checks.iter().enumerate() {
+        assert_eq!(found(check).is_some(), bad(i as u32), "{i}");
     }
-    let found: Vec<u64> = stream.sync().unwrap().iter().map(|v| v.ticket).collect();
-    assert_eq!(found, (0..count).filter(|t| t % 100 == 3).collect::<Vec<_>>());
+}
+
+#[test]
+fn whoever_reads_finds_every_check_settled_though_another_thread_fetched_it() {
+    let Some(stream) = stream() else { return };
+    let stream = &stream;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(move || {
+                let block = stream.context().allocate(256).unwrap();
+                stream.upload(&block, 0, bytemuck::cast_slice(&[7u32])).unwrap();
+                for i in 0..50 {
+                    let check = checked(stream, &block, 1, 7 + i % 2);
+                    stream.read(&block, 0, &mut [0; 4]).unwrap();
+                    assert_eq!(found(&check).is_some(), i % 2 == 0);
+                }
+            });
+        }
+    });
 }

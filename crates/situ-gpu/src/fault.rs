@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A failure of the GPU core. `device.rs` turns it into the project's error type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The driver refused an allocation of this many bytes; the device itself is unharmed.
     OutOfMemory {
         /// The size asked for.

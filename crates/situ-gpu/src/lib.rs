@@ -1,13 +1,29 @@
-//! The GPU device of situ: wgpu (Vulkan, Metal, DX12) and WGSL kernels of our own.
+//! The GPU device of situ: wgpu (Vulkan, Metal, DX12) and WGSL kernels of our own. The only crate that names a GPU API.
+//!
+//! From the bottom up:
+//! - `adapters`: the GPUs this machine has;
+//! - `context`: one logical GPU, whose errors never become panics;
+//! - `memory`, `staging`: blocks for tensors, and buffers that bytes pass through;
+//! - `pipelines`, `checks`, `progress`, `stream`: compiled kernels, errors found by them, and the one queue that all
+//!   work goes through, in order and in batches;
+//! - `kernels`: what is computed, one file per family of ops;
+//! - `device`: all of it behind the seam of `situ-device`.
+//!
+//! Without a GPU, a software Vulkan driver (Mesa's lavapipe) is a real device here: right results, not speed.
 
-pub mod adapters;
-pub mod checks;
-pub mod context;
-pub mod fault;
-pub mod memory;
-pub mod pipelines;
-pub mod staging;
-pub mod stream;
+mod adapters;
+mod checks;
+mod context;
+mod device;
+mod fault;
+mod kernels;
+mod memory;
+mod pipelines;
+mod progress;
+mod staging;
+mod stream;
 
 #[cfg(test)]
 mod core_tests;
+
+pub use device::physical;

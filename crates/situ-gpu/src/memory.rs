@@ -8,14 +8,20 @@
 
 use crate::context::Context;
 use crate::fault::Fault;
+use crate::stream::Stream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Ids name blocks in caches. They are never used again, and no two devices share one.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// Sizes and offsets of tensors within a block are multiples of this: whole vectors can be read and written anywhere,
 /// and what is written past the end of a tensor stays in its own padding.
-pub const ALIGNMENT: u64 = 256;
+pub(crate) const ALIGNMENT: u64 = 256;
 
 /// One buffer on one device.
 #[derive(Debug)]
-pub struct Block {
+pub(crate) struct Block {
     pub(crate) id: u64,
     pub(crate) buffer: wgpu::Buffer,
     bytes: u64,
@@ -23,21 +29,34 @@ pub struct Block {
 
 impl Block {
     /// Its size.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+}
+
+/// A block as the runtime holds it: caches forget it when it is dropped, so that its memory can go once the work
+/// that uses it is done.
+pub(crate) struct Held {
+    pub(crate) block: Block,
+    pub(crate) stream: Arc<Stream>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.stream.forget(&self.block);
     }
 }
 
 impl Context {
     /// The largest block that kernels of this device can use.
-    pub fn max_block_bytes(&self) -> u64 {
+    pub(crate) fn max_block_bytes(&self) -> u64 {
         let limit = self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size);
-        // Kernels count words and bytes in 32 bits.
-        limit.min(u64::from(u32::MAX)) / ALIGNMENT * ALIGNMENT
+        // Kernels count bytes of bools in 32 bits, and may step past the end by a workgroup before they look.
+        limit.min(1 << 31) / ALIGNMENT * ALIGNMENT
     }
 
     /// A new block of at least `bytes`, its contents undefined.
-    pub fn allocate(&self, bytes: u64) -> Result<Block, Fault> {
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<Block, Fault> {
         let limit = self.max_block_bytes();
         let rounded = bytes.max(1).checked_next_multiple_of(ALIGNMENT);
         let Some(size) = rounded.filter(|&size| size <= limit) else {
@@ -47,6 +66,6 @@ impl Context {
         let descriptor =
             wgpu::BufferDescriptor { label: Some("block"), size, usage, mapped_at_creation: false };
         let buffer = self.guarded(size, |device| device.create_buffer(&descriptor))?;
-        Ok(Block { id: self.next_block_id(), buffer, bytes: size })
+        Ok(Block { id: NEXT_ID.fetch_add(1, Ordering::Relaxed), buffer, bytes: size })
     }
 }

@@ -14,33 +14,33 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// The most storage buffers one kernel may bind; every WebGPU implementation offers at least this many.
-pub const MAX_BINDINGS: usize = 8;
+pub(crate) const MAX_BINDINGS: usize = 8;
 
 /// Words of parameters a kernel may have.
-pub const PARAM_WORDS: usize = 64;
+pub(crate) const PARAM_WORDS: usize = 64;
 
 /// Bind groups kept before the least useful are dropped.
 const KEPT_BIND_GROUPS: usize = 1024;
 
 /// Which kernel: its family, and how it is specialised. Equal keys mean equal WGSL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PipelineKey {
+pub(crate) struct PipelineKey {
     /// The name of the kernel, unique among kernels.
-    pub kernel: &'static str,
+    pub(crate) kernel: &'static str,
     /// What the kernel was specialised for, packed as its author likes.
-    pub variant: u64,
+    pub(crate) variant: u64,
 }
 
 /// A compiled kernel.
 #[derive(Debug)]
-pub struct Pipeline {
+pub(crate) struct Pipeline {
     pub(crate) handle: wgpu::ComputePipeline,
     pub(crate) bindings: usize,
 }
 
 /// How a kernel sees a buffer that it binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
+pub(crate) enum View {
     /// `array<u32>`: f32 and i32 are bitcast, bools are four to a word.
     Words,
     /// `array<vec4<u32>>`.
@@ -50,16 +50,16 @@ pub enum View {
 }
 
 /// The source of one kernel.
-pub struct Source {
+pub(crate) struct Source {
     /// The storage buffers it binds, as `b0`, `b1`, ...
-    pub buffers: Vec<View>,
+    pub(crate) buffers: Vec<View>,
     /// WGSL text with an entry point `main`, without the declarations of buffers and of `p(i)`, the i-th word of its
     /// parameters.
-    pub wgsl: String,
+    pub(crate) wgsl: String,
 }
 
 /// The pipelines and bind groups of one device.
-pub struct Pipelines {
+pub(crate) struct Pipelines {
     context: Arc<Context>,
     layouts: [OnceLock<Layouts>; MAX_BINDINGS + 1],
     params_layout: wgpu::BindGroupLayout,
@@ -77,7 +77,7 @@ type BlockSet = [u64; MAX_BINDINGS];
 
 impl Pipelines {
     /// Nothing is compiled before it is asked for.
-    pub fn new(context: Arc<Context>) -> Pipelines {
+    pub(crate) fn new(context: Arc<Context>) -> Pipelines {
         let entry = wgpu::BindGroupLayoutEntry {
             binding: 0,
             visibility: wgpu::ShaderStages::COMPUTE,
@@ -102,7 +102,11 @@ impl Pipelines {
     }
 
     /// The kernel of that key, compiled from `source()` the first time.
-    pub fn get(&self, key: PipelineKey, source: impl FnOnce() -> Source) -> Result<Arc<Pipeline>, Fault> {
+    pub(crate) fn get(
+        &self,
+        key: PipelineKey,
+        source: impl FnOnce() -> Source,
+    ) -> Result<Arc<Pipeline>, Fault> {
         if let Some(found) = self.made.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(found.clone());
         }
@@ -113,7 +117,7 @@ impl Pipelines {
     }
 
     /// How many kernels have been compiled.
-    pub fn compiled(&self) -> usize {
+    pub(crate) fn compiled(&self) -> usize {
         self.made.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 

@@ -1,39 +1,51 @@
 //! Host-visible buffers that bytes pass through on their way to and from the device.
 //!
-//! Promises: the bytes held never exceed the cap, half of it for each direction; buffers are reused; a caller that
-//! has to wait for one sleeps, and only callers that hold none wait, so that nobody waits for ever. Leaves recording
-//! the copies to `stream`.
+//! Promises: every byte is claimed on the device's budget; one small buffer each way is claimed from the start, so
+//! that a transfer gets through however full the device is; buffers are reused; a caller that has to wait for one
+//! sleeps, and only callers that hold none wait, so that nobody waits for ever. Leaves recording the copies to
+//! `stream`.
 
 use crate::context::Context;
 use crate::fault::Fault;
-use std::sync::atomic::{AtomicU64, Ordering};
+use situ_core::{Budget, Reservation};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The smallest buffer made; smaller needs share its size so that they share buffers.
-const SMALLEST: u64 = 16 << 10;
+/// The buffer that each direction always has room for, and the smallest that is made.
+pub(crate) const BASE: u64 = 64 << 10;
 /// The largest piece a transfer is cut into: larger ones gain nothing and cost memory.
-const LARGEST_PIECE: u64 = 8 << 20;
+pub(crate) const PIECE: u64 = 8 << 20;
+/// What one direction may hold beside its base buffer: two pieces in flight overlap the copying of one with the
+/// filling of the other.
+const CAP: u64 = 2 * PIECE;
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub(crate) enum Direction {
     /// From the host: the buffer is mapped for writing while it waits for use.
     Up,
     /// To the host: the buffer is mapped for reading after the device has filled it.
     Down,
 }
 
-/// One staging buffer; its bytes are counted until it is dropped.
-pub struct Staged {
+/// One staging buffer; its bytes are claimed until it is dropped.
+pub(crate) struct Staged {
     pub(crate) buffer: wgpu::Buffer,
-    bytes: u64,
+    pub(crate) bytes: u64,
+    /// `None` for the base buffer, which the stream has claimed.
+    claim: Option<Reservation>,
     shelf: Arc<Shelf>,
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        self.shelf.held.fetch_sub(self.bytes, Ordering::AcqRel);
+        match self.claim.take() {
+            Some(claim) => {
+                self.shelf.extra.fetch_sub(claim.bytes() as u64, Ordering::AcqRel);
+            }
+            None => self.shelf.base_made.store(false, Ordering::Release),
+        }
         self.shelf.returned.notify_one();
     }
 }
@@ -42,113 +54,136 @@ impl Drop for Staged {
 /// driver while holding `free`.
 struct Shelf {
     direction: Direction,
-    cap: u64,
-    held: AtomicU64,
+    base_made: AtomicBool,
+    extra: AtomicU64,
     free: Mutex<Vec<Staged>>,
     returned: Condvar,
+    /// Set when the stream is gone: buffers that come back late are dropped.
+    closed: AtomicBool,
 }
 
 impl Shelf {
-    fn take_free(&self, bytes: u64) -> Option<Staged> {
+    /// The smallest free buffer of at least `bytes`, or the largest of all if none is that large.
+    fn take_free(&self, bytes: u64, or_smaller: bool) -> Option<Staged> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |s: &&(usize, u64)| s.1 >= bytes;
-        let sizes: Vec<(usize, u64)> = free.iter().map(|s| s.bytes).enumerate().collect();
-        let best = sizes.iter().filter(fits).min_by_key(|s| s.1)?.0;
+        let sizes = || free.iter().map(|s| s.bytes).enumerate();
+        let enough = sizes().filter(|s| s.1 >= bytes).min_by_key(|s| s.1);
+        let best = enough.or_else(|| sizes().max_by_key(|s| s.1).filter(|_| or_smaller))?.0;
         Some(free.swap_remove(best))
     }
 
     fn give_back(&self, staged: Staged) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(staged);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.closed.load(Ordering::Acquire) {
+            drop(free);
+            return drop(staged);
+        }
+        free.push(staged);
+        drop(free);
         self.returned.notify_one();
     }
+}
 
-    /// Claims room under the cap, giving up cached buffers that are too small to help.
-    fn claim(&self, bytes: u64) -> bool {
-        let room = |held: u64| held.checked_add(bytes).filter(|&sum| sum <= self.cap);
-        while self.held.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).is_err() {
-            let spare = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            // The lock is released before the buffer is dropped into the driver.
-            if spare.is_none() {
-                return false;
-            }
-        }
-        true
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // Free buffers point back at their shelf: without this the two would keep each other.
+        self.up.closed.store(true, Ordering::Release);
+        self.down.closed.store(true, Ordering::Release);
+        self.trim();
     }
 }
 
 /// The staging buffers of one device.
-pub struct Staging {
+pub(crate) struct Staging {
     context: Arc<Context>,
+    budget: Arc<Budget>,
     up: Arc<Shelf>,
     down: Arc<Shelf>,
 }
 
 impl Staging {
-    /// Staging that holds at most `cap` bytes (but enough for one small buffer each way).
-    pub fn new(context: Arc<Context>, cap: u64) -> Staging {
-        let half = (cap / 2).max(SMALLEST);
+    /// Staging whose buffers are claimed on `budget`; the caller has claimed [`BASE`] for each direction.
+    pub(crate) fn new(context: Arc<Context>, budget: Arc<Budget>) -> Staging {
         let shelf = |direction| {
             Arc::new(Shelf {
                 direction,
-                cap: half,
-                held: AtomicU64::new(0),
+                base_made: AtomicBool::new(false),
+                extra: AtomicU64::new(0),
                 free: Mutex::default(),
                 returned: Condvar::new(),
+                closed: AtomicBool::new(false),
             })
         };
-        Staging { context, up: shelf(Direction::Up), down: shelf(Direction::Down) }
+        Staging { context, budget, up: shelf(Direction::Up), down: shelf(Direction::Down) }
     }
 
-    /// Bytes held now, in use or kept for reuse.
-    pub fn bytes(&self) -> u64 {
-        self.up.held.load(Ordering::Acquire) + self.down.held.load(Ordering::Acquire)
-    }
-
-    /// The most bytes that one buffer will have: transfers are cut into pieces of this size.
-    pub fn piece(&self, direction: Direction) -> u64 {
-        // Two pieces in flight overlap the copying of one with the filling of the other.
-        let half = self.shelf(direction).cap / 2;
-        let power = if half.is_power_of_two() { half } else { half.next_power_of_two() / 2 };
-        power.clamp(SMALLEST, LARGEST_PIECE)
+    /// Bytes claimed now beside the base buffers.
+    pub(crate) fn extra_bytes(&self) -> u64 {
+        self.up.extra.load(Ordering::Acquire) + self.down.extra.load(Ordering::Acquire)
     }
 
     /// Gives cached buffers back to the system.
-    pub fn trim(&self) {
+    pub(crate) fn trim(&self) {
         for shelf in [&self.up, &self.down] {
             let spare = std::mem::take(&mut *shelf.free.lock().unwrap_or_else(PoisonError::into_inner));
+            // The lock is released before the buffers are dropped into the driver.
             drop(spare);
         }
     }
 
-    /// A buffer of at least `bytes` (at most a piece), or `None` if the cap is reached and none is free.
-    pub fn try_take(&self, direction: Direction, bytes: u64) -> Result<Option<Staged>, Fault> {
+    /// A buffer of `bytes` if that can be had, else a smaller one; `None` if all are in use and no more may be made.
+    pub(crate) fn try_take(&self, direction: Direction, bytes: u64) -> Result<Option<Staged>, Fault> {
         let shelf = self.shelf(direction);
-        if let Some(found) = shelf.take_free(bytes) {
+        if let Some(found) = shelf.take_free(bytes, false) {
             return Ok(Some(found));
         }
-        let size = bytes.next_power_of_two().max(SMALLEST);
-        if !shelf.claim(size) {
-            return Ok(None);
+        let size = bytes.next_power_of_two().clamp(BASE, PIECE);
+        let room = |extra: u64| extra.checked_add(size).filter(|&sum| sum <= CAP);
+        if shelf.extra.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).is_ok() {
+            if let Ok(claim) = self.budget.reserve(size as usize) {
+                let staged = self.make(shelf, size, Some(claim));
+                // The driver may refuse what the budget allows: then a smaller buffer has to do.
+                if !matches!(staged, Err(Fault::OutOfMemory { .. })) {
+                    return staged.map(Some);
+                }
+            } else {
+                shelf.extra.fetch_sub(size, Ordering::AcqRel);
+            }
         }
-        let usage = match direction {
+        if let Some(found) = shelf.take_free(bytes, true) {
+            return Ok(Some(found));
+        }
+        if !shelf.base_made.swap(true, Ordering::AcqRel) {
+            return self.make(shelf, BASE, None).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn make(&self, shelf: &Arc<Shelf>, size: u64, claim: Option<Reservation>) -> Result<Staged, Fault> {
+        let usage = match shelf.direction {
             Direction::Up => wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC,
             Direction::Down => wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
         };
-        let mapped_at_creation = direction == Direction::Up;
+        let mapped_at_creation = shelf.direction == Direction::Up;
         let descriptor = wgpu::BufferDescriptor { label: Some("staging"), size, usage, mapped_at_creation };
         match self.context.guarded(size, |device| device.create_buffer(&descriptor)) {
-            Ok(buffer) => Ok(Some(Staged { buffer, bytes: size, shelf: shelf.clone() })),
+            Ok(buffer) => Ok(Staged { buffer, bytes: size, claim, shelf: shelf.clone() }),
             Err(fault) => {
-                shelf.held.fetch_sub(size, Ordering::AcqRel);
+                match claim {
+                    Some(claim) => {
+                        shelf.extra.fetch_sub(claim.bytes() as u64, Ordering::AcqRel);
+                    }
+                    None => shelf.base_made.store(false, Ordering::Release),
+                }
                 shelf.returned.notify_one();
                 Err(fault)
             }
         }
     }
 
-    /// A buffer of at least `bytes`, waiting for one if need be. The caller holds none. `progress` makes the device
-    /// finish what would give buffers back.
-    pub fn take(
+    /// A buffer of `bytes` if that can be had, else a smaller one, waiting for it if need be. The caller holds none.
+    /// `progress` makes the device finish what would give buffers back.
+    pub(crate) fn take(
         &self,
         direction: Direction,
         bytes: u64,
@@ -171,20 +206,18 @@ impl Staging {
     }
 
     /// Gives back a buffer that was read from: it is unmapped and can be filled again.
-    pub fn give_back_down(&self, staged: Staged) {
-        debug_assert_eq!(staged.shelf.direction, Direction::Down);
+    pub(crate) fn give_back_down(&self, staged: Staged) {
         staged.buffer.unmap();
         self.down.give_back(staged);
     }
 
     /// Gives back a buffer whose copy has been submitted: it becomes free once the device has read it.
-    pub fn give_back_up(&self, staged: Staged) {
-        debug_assert_eq!(staged.shelf.direction, Direction::Up);
+    pub(crate) fn give_back_up(&self, staged: Staged) {
         let shelf = self.up.clone();
         let buffer = staged.buffer.clone();
         buffer.map_async(wgpu::MapMode::Write, .., move |mapped| match mapped {
             Ok(()) => shelf.give_back(staged),
-            Err(_) => drop(staged), // The device is lost; the count goes down and waiters see the loss.
+            Err(_) => drop(staged), // The device is lost; the claim goes back and waiters see the loss.
         });
     }
 

@@ -4,46 +4,54 @@
 //! a submit happens on read-back, on sync, or when enough is waiting; waiting sleeps, and does not hold up threads
 //! that only record. Leaves to others: what a kernel computes (`kernels`), who owns which bytes (the runtime's pool).
 
-use crate::checks::{self, Checks, Violation};
+use crate::checks::{self, Checks, Watch};
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::memory::Block;
 use crate::pipelines::{PARAM_WORDS, Pipeline, Pipelines};
-use crate::staging::{Direction, Staged, Staging};
+use crate::progress::Progress;
+use crate::staging::{self, Direction, Staged, Staging};
+use situ_core::{Budget, Reservation};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Bytes of parameters and small uploads in one batch.
-const INLINE_BYTES: usize = 512 << 10;
+const INLINE_BYTES: usize = 128 << 10;
 /// Uploads up to this size travel with the parameters: one driver call for all of a batch.
-const INLINE_UPLOAD: usize = 64 << 10;
+const INLINE_UPLOAD: usize = 16 << 10;
 /// Dispatches after which a batch is submitted: about a millisecond of recording, so the GPU does not stand idle.
 const BATCH_DISPATCHES: usize = 256;
 /// Estimated work (elements touched, or multiply-adds) after which a batch is submitted.
 const BATCH_WORK: u64 = 1 << 25;
-/// What staging may hold, both directions together.
-pub const STAGING_CAP: u64 = 32 << 20;
+/// What a stream needs whatever it does: parameters, error slots on both sides, a staging buffer each way.
+pub(crate) const FIXED_BYTES: u64 = INLINE_BYTES as u64 + 2 * Checks::BYTES + 2 * staging::BASE;
 
 /// One kernel call.
-pub struct Launch<'a> {
+pub(crate) struct Launch<'a> {
     /// The compiled kernel.
-    pub pipeline: &'a Pipeline,
+    pub(crate) pipeline: &'a Pipeline,
     /// The blocks it binds, in order.
-    pub blocks: &'a [&'a Block],
+    pub(crate) blocks: &'a [&'a Block],
     /// Its parameters, at most [`PARAM_WORDS`].
-    pub params: &'a [u32],
+    pub(crate) params: &'a [u32],
     /// Workgroups per dimension.
-    pub groups: [u32; 3],
+    pub(crate) groups: [u32; 3],
     /// Estimated work: elements touched, or multiply-adds.
-    pub work: u64,
+    pub(crate) work: u64,
 }
 
 /// The queue of one logical GPU.
-pub struct Stream {
+pub(crate) struct Stream {
     context: Arc<Context>,
     pipelines: Pipelines,
     staging: Staging,
     batch: Mutex<Batch>,
+    /// Held from fetching error slots until their checks are settled. The buffer they are fetched to.
+    settling: Mutex<wgpu::Buffer>,
+    progress: Arc<Progress>,
+    /// Holds [`FIXED_BYTES`] of the device's budget.
+    _claim: Reservation,
 }
 
 struct Batch {
@@ -60,14 +68,15 @@ struct Batch {
     staged: Vec<Staged>,
     last: Option<wgpu::SubmissionIndex>,
     checks: Checks,
-    /// What checks found when their slots were needed again, not yet reported.
-    found_early: Vec<Violation>,
+    #[cfg(test)]
     submits: u64,
 }
 
 impl Stream {
-    /// A stream on `context`, whose staging holds at most `staging_cap` bytes.
-    pub fn new(context: Arc<Context>, staging_cap: u64) -> Result<Stream, Fault> {
+    /// A stream on `context` that claims its own memory on `budget`.
+    pub(crate) fn new(context: Arc<Context>, budget: &Arc<Budget>) -> Result<Stream, Fault> {
+        let claim =
+            budget.reserve(FIXED_BYTES as usize).map_err(|_| Fault::OutOfMemory { bytes: FIXED_BYTES })?;
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
         let size = INLINE_BYTES as u64;
         let descriptor =
@@ -87,60 +96,87 @@ impl Stream {
             staged: Vec::new(),
             last: None,
             // A new buffer is zero, as slots must be.
-            checks: Checks::new(context.allocate(Checks::bytes())?),
-            found_early: Vec::new(),
+            checks: Checks::new(context.allocate(Checks::BYTES)?),
+            #[cfg(test)]
             submits: 0,
         };
-        let staging = Staging::new(context.clone(), staging_cap);
-        Ok(Stream { context, pipelines, staging, batch: Mutex::new(batch) })
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        let size = Checks::BYTES;
+        let descriptor =
+            wgpu::BufferDescriptor { label: Some("slots"), size, usage, mapped_at_creation: false };
+        let settling = Mutex::new(context.guarded(size, |device| device.create_buffer(&descriptor))?);
+        let staging = Staging::new(context.clone(), budget.clone());
+        Ok(Stream {
+            context,
+            pipelines,
+            staging,
+            batch: Mutex::new(batch),
+            settling,
+            progress: Arc::default(),
+            _claim: claim,
+        })
     }
 
     /// The device underneath.
-    pub fn context(&self) -> &Arc<Context> {
+    pub(crate) fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
     /// Its kernels.
-    pub fn pipelines(&self) -> &Pipelines {
+    pub(crate) fn pipelines(&self) -> &Pipelines {
         &self.pipelines
     }
 
-    /// Bytes that the stream itself holds: staging, parameters and error slots.
-    pub fn overhead_bytes(&self) -> u64 {
-        self.staging.bytes() + INLINE_BYTES as u64 + Checks::bytes()
+    /// Bytes of the budget that the stream itself holds: parameters, error slots and staging.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        FIXED_BYTES + self.staging.extra_bytes()
     }
 
-    /// How often work was submitted, for tests and reports.
-    pub fn submits(&self) -> u64 {
+    /// Seconds of work queued and not done, by the speed seen so far.
+    pub(crate) fn backlog(&self) -> f64 {
+        // Hears of what has finished meanwhile; does not wait.
+        let _ = self.context.device.poll(wgpu::PollType::Poll);
+        let recorded = self.lock().work;
+        self.progress.backlog(recorded)
+    }
+
+    /// How often work was submitted.
+    #[cfg(test)]
+    pub(crate) fn submits(&self) -> u64 {
         self.lock().submits
     }
 
     /// Records a kernel call.
-    pub fn dispatch(&self, launch: &Launch<'_>) -> Result<(), Fault> {
+    pub(crate) fn dispatch(&self, launch: &Launch<'_>) -> Result<(), Fault> {
         let mut batch = self.lock();
         self.record(&mut batch, launch)
     }
 
     /// Records a kernel call that may find bad data, and the one right behind it that notes the value found. Both
     /// bind the block of slots, and find the number of their slot in the last word of their parameters.
-    pub fn dispatch_checked(&self, ticket: u64, main: &Launch<'_>, settle: &Launch<'_>) -> Result<(), Fault> {
+    pub(crate) fn dispatch_checked(
+        &self,
+        watch: &Watch,
+        main: &Launch<'_>,
+        note_value: Option<&Launch<'_>>,
+    ) -> Result<(), Fault> {
         loop {
             let mut batch = self.lock();
-            if let Some(slot) = batch.checks.reserve(ticket) {
+            if let Some(slot) = batch.checks.reserve(watch) {
                 self.record_with_slot(&mut batch, main, slot)?;
-                return self.record_with_slot(&mut batch, settle, slot);
+                return match note_value {
+                    Some(launch) => self.record_with_slot(&mut batch, launch, slot),
+                    None => Ok(()),
+                };
             }
             drop(batch);
-            // All slots are taken: look at them now, and report at the next read or sync.
-            if let Some((tickets, arriving)) = self.fetch_checks()? {
-                let found = self.resolve_checks(&tickets, arriving)?;
-                self.lock().found_early.extend(found);
-            }
+            // All slots are taken: settle them now.
+            self.sync()?;
         }
     }
 
     /// The block of error slots, for kernels with checks.
-    pub fn slots(&self) -> Arc<Block> {
+    pub(crate) fn slots(&self) -> Arc<Block> {
         self.lock().checks.block.clone()
     }
 
@@ -179,7 +215,7 @@ impl Stream {
 
     /// Writes `bytes` to `block` at `offset` (a multiple of 4). If the length is not a multiple of 4, the rest of the
     /// last word is overwritten too: it is padding of the same tensor.
-    pub fn upload(&self, block: &Block, offset: u64, bytes: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn upload(&self, block: &Block, offset: u64, bytes: &[u8]) -> Result<(), Fault> {
         debug_assert_eq!(offset % 4, 0);
         self.context.check()?;
         if bytes.len() <= INLINE_UPLOAD {
@@ -195,10 +231,13 @@ impl Stream {
             encoder.copy_buffer_to_buffer(&source, at as u64, &block.buffer, offset, Some(padded as u64));
             return Ok(());
         }
-        let piece = self.staging.piece(Direction::Up) as usize;
-        for (i, part) in bytes.chunks(piece).enumerate() {
+        let mut at = offset;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let want = (rest.len() as u64).min(staging::PIECE);
+            let staged = self.staging.take(Direction::Up, want, || self.finish_submitted())?;
+            let (part, later) = rest.split_at(rest.len().min(staged.bytes as usize));
             let padded = part.len().next_multiple_of(4) as u64;
-            let staged = self.staging.take(Direction::Up, padded, || self.finish_submitted())?;
             let mut view = staged
                 .buffer
                 .get_mapped_range_mut(..padded)
@@ -208,17 +247,18 @@ impl Stream {
             staged.buffer.unmap();
             let mut batch = self.lock();
             let source = staged.buffer.clone();
-            let at = offset + (i * piece) as u64;
             self.encoder(&mut batch).copy_buffer_to_buffer(&source, 0, &block.buffer, at, Some(padded));
             batch.staged.push(staged);
             // The device copies this piece while the host fills the next.
             self.submit(&mut batch)?;
+            at += part.len() as u64;
+            rest = later;
         }
         Ok(())
     }
 
     /// Sets `bytes` bytes at `offset` to zero; both are multiples of 4.
-    pub fn clear(&self, block: &Block, offset: u64, bytes: u64) -> Result<(), Fault> {
+    pub(crate) fn clear(&self, block: &Block, offset: u64, bytes: u64) -> Result<(), Fault> {
         self.context.check()?;
         if bytes > 0 {
             let mut batch = self.lock();
@@ -227,33 +267,56 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads `into.len()` bytes from `offset`, after all work recorded before; gives what the checks found meanwhile.
-    pub fn read(&self, block: &Block, offset: u64, into: &mut [u8]) -> Result<Vec<Violation>, Fault> {
+    /// Reads `into.len()` bytes from `offset`, after all work recorded before. Every check of that work is settled
+    /// when this returns.
+    pub(crate) fn read(&self, block: &Block, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
         self.context.check()?;
-        let fetched = self.fetch_checks()?;
+        // Another thread may have fetched a check of ours and not settled it yet: then this waits for it.
+        let settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.fetch_checks(&settling);
+        if open.is_empty() {
+            drop(settling);
+            return self.read_pieces(block, offset, into);
+        }
+        // The slots travel with the first piece: one submit and one wait for both.
+        self.read_pieces(block, offset, into)?;
+        self.settle_checks(&settling, &open)
+    }
+
+    /// Waits until everything recorded so far is done, and its checks are settled.
+    pub(crate) fn sync(&self) -> Result<(), Fault> {
+        self.context.check()?;
+        let settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.fetch_checks(&settling);
+        if open.is_empty() {
+            drop(settling);
+            self.flush()?;
+            return self.finish_submitted();
+        }
+        self.settle_checks(&settling, &open)
+    }
+
+    fn read_pieces(&self, block: &Block, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
         let first = offset / 4 * 4;
         let end = (offset + into.len() as u64).next_multiple_of(4);
-        let piece = self.staging.piece(Direction::Down);
         let mut flight: VecDeque<(u64, u64, Arriving)> = VecDeque::new();
         let mut at = first;
         while at < end || !flight.is_empty() {
             while at < end && flight.len() < 2 {
-                let bytes = piece.min(end - at);
+                let want = staging::PIECE.min(end - at);
                 let taken = if flight.is_empty() {
-                    Some(self.staging.take(Direction::Down, bytes, || Ok(()))?)
+                    Some(self.staging.take(Direction::Down, want, || Ok(()))?)
                 } else {
-                    self.staging.try_take(Direction::Down, bytes)?
+                    self.staging.try_take(Direction::Down, want)?
                 };
                 let Some(staged) = taken else { break };
+                let bytes = want.min(staged.bytes);
                 flight.push_back((at, bytes, self.send_down(block, at, bytes, staged)?));
                 at += bytes;
             }
             if let Some((start, bytes, arriving)) = flight.pop_front() {
                 let staged = self.arrived(arriving)?;
-                let view = staged
-                    .buffer
-                    .get_mapped_range(..bytes)
-                    .map_err(|e| Fault::Internal(format!("mapping a staging buffer: {e:?}")))?;
+                let view = mapped(&staged.buffer, bytes)?;
                 // Only the first and last piece can reach beyond what was asked for.
                 let from = start.max(offset);
                 let to = (start + bytes).min(offset + into.len() as u64);
@@ -263,32 +326,22 @@ impl Stream {
                 self.staging.give_back_down(staged);
             }
         }
-        self.report_checks(fetched)
-    }
-
-    /// Waits until everything recorded so far is done; gives what the checks found.
-    pub fn sync(&self) -> Result<Vec<Violation>, Fault> {
-        self.context.check()?;
-        let fetched = self.fetch_checks()?;
-        self.flush()?;
-        self.finish_submitted()?;
-        self.report_checks(fetched)
+        Ok(())
     }
 
     /// Submits what is recorded, without waiting.
-    pub fn flush(&self) -> Result<(), Fault> {
+    pub(crate) fn flush(&self) -> Result<(), Fault> {
         let mut batch = self.lock();
         self.submit(&mut batch)
     }
 
-    /// Drops a block: its memory goes back once the work that uses it is done.
-    pub fn free(&self, block: Block) {
+    /// Forgets a block that is about to be dropped.
+    pub(crate) fn forget(&self, block: &Block) {
         self.pipelines.forget(block.id);
-        drop(block);
     }
 
     /// Gives idle staging buffers back to the system.
-    pub fn trim(&self) {
+    pub(crate) fn trim(&self) {
         self.staging.trim();
     }
 
@@ -331,10 +384,18 @@ impl Stream {
             self.context.queue.write_buffer(&batch.inline_buffer, 0, &batch.inline);
         }
         batch.last = Some(self.context.queue.submit([encoder.finish()]));
+        if batch.work > 0 {
+            let (progress, work, since) = (self.progress.clone(), batch.work, Instant::now());
+            progress.submitted(work);
+            self.context.queue.on_submitted_work_done(move || progress.done(work, since));
+        }
         batch.inline.clear();
         batch.dispatches = 0;
         batch.work = 0;
-        batch.submits += 1;
+        #[cfg(test)]
+        {
+            batch.submits += 1;
+        }
         for staged in batch.staged.drain(..) {
             self.staging.give_back_up(staged);
         }
@@ -360,72 +421,51 @@ impl Stream {
 
     fn arrived(&self, arriving: Arriving) -> Result<Staged, Fault> {
         self.context.wait(arriving.submission)?;
-        match *arriving.mapped.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(true) => Ok(arriving.staged),
-            // The wait covers the submission, so the callback has run: only a failed mapping gets here.
-            Some(false) | None => Err(Fault::Internal("a read-back could not be mapped".into())),
-        }
+        Ok(arriving.staged)
     }
 
-    fn fetch_checks(&self) -> Result<Option<(Vec<u64>, Arriving)>, Fault> {
-        if self.lock().checks.bytes_in_use() == 0 {
-            return Ok(None);
-        }
-        let staged = self.staging.take(Direction::Down, Checks::bytes(), || Ok(()))?;
+    /// Records the fetching and clearing of the error slots in use; gives their checks.
+    fn fetch_checks(&self, to: &wgpu::Buffer) -> Vec<Watch> {
         let mut batch = self.lock();
         let bytes = batch.checks.bytes_in_use();
         if bytes == 0 {
-            // Another thread has just fetched them.
-            drop(batch);
-            self.staging.give_back_down(staged);
-            return Ok(None);
+            return Vec::new();
         }
-        let tickets = batch.checks.take_tickets();
         let slots = batch.checks.block.buffer.clone();
         let encoder = self.encoder(&mut batch);
-        encoder.copy_buffer_to_buffer(&slots, 0, &staged.buffer, 0, Some(bytes));
+        encoder.copy_buffer_to_buffer(&slots, 0, to, 0, Some(bytes));
         encoder.clear_buffer(&slots, 0, Some(bytes));
-        self.submit(&mut batch)?;
-        Ok(Some((tickets, Arriving::new(staged, bytes, batch.last.clone()))))
+        batch.checks.take()
     }
 
-    fn report_checks(&self, fetched: Option<(Vec<u64>, Arriving)>) -> Result<Vec<Violation>, Fault> {
-        let mut found = std::mem::take(&mut self.lock().found_early);
-        if let Some((tickets, arriving)) = fetched {
-            found.extend(self.resolve_checks(&tickets, arriving)?);
-        }
-        Ok(found)
+    /// Waits for fetched slots, and settles their checks.
+    fn settle_checks(&self, from: &wgpu::Buffer, open: &[Watch]) -> Result<(), Fault> {
+        self.flush()?;
+        from.map_async(wgpu::MapMode::Read, .., |_| {});
+        self.finish_submitted()?;
+        let bytes = open.len() as u64 * checks::SLOT_WORDS * 4;
+        let settled = mapped(from, bytes).map(|view| checks::settle(open, &view));
+        from.unmap();
+        settled
     }
+}
 
-    fn resolve_checks(&self, tickets: &[u64], arriving: Arriving) -> Result<Vec<Violation>, Fault> {
-        let bytes = arriving.bytes;
-        let staged = self.arrived(arriving)?;
-        let view = staged
-            .buffer
-            .get_mapped_range(..bytes)
-            .map_err(|e| Fault::Internal(format!("mapping a staging buffer: {e:?}")))?;
-        let found = checks::resolve(tickets, &view);
-        drop(view);
-        self.staging.give_back_down(staged);
-        Ok(found)
-    }
+fn mapped(buffer: &wgpu::Buffer, bytes: u64) -> Result<wgpu::BufferView, Fault> {
+    buffer
+        .get_mapped_range(..bytes)
+        .map_err(|e| Fault::Internal(format!("a read-back could not be mapped: {e:?}")))
 }
 
 /// A copy to the host that is on its way.
 struct Arriving {
     staged: Staged,
-    bytes: u64,
     submission: Option<wgpu::SubmissionIndex>,
-    mapped: Arc<Mutex<Option<bool>>>,
 }
 
 impl Arriving {
     fn new(staged: Staged, bytes: u64, submission: Option<wgpu::SubmissionIndex>) -> Arriving {
-        let mapped = Arc::new(Mutex::new(None));
-        let seen = mapped.clone();
-        staged.buffer.map_async(wgpu::MapMode::Read, ..bytes, move |result| {
-            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.is_ok());
-        });
-        Arriving { staged, bytes, submission, mapped }
+        // Whether it worked shows when the mapped range is asked for.
+        staged.buffer.map_async(wgpu::MapMode::Read, ..bytes, |_| {});
+        Arriving { staged, submission }
     }
 }

@@ -1,0 +1,187 @@
+//! The GPU behind the device seam.
+
+use crate::adapters::{Adapter, AdapterKind, find_adapters};
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::kernels::{self, Kernel, Run, block_of};
+use crate::memory::{ALIGNMENT, Held};
+use crate::stream::{FIXED_BYTES, Stream};
+use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
+use situ_device::{
+    Block, Call, Check, Description, Device, DeviceClass, KernelId, Open, Physical, Region, Registry,
+};
+use situ_ir::Op;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+/// The same kernels on every GPU; they are compiled when first used.
+static KERNELS: LazyLock<Registry<Kernel>> = LazyLock::new(kernels::registry);
+
+/// Every GPU of this machine, best first; empty where there is none.
+pub fn physical() -> Vec<Arc<dyn Physical>> {
+    find_adapters()
+        .into_iter()
+        .map(|adapter| Arc::new(PhysicalGpu::new(adapter)) as Arc<dyn Physical>)
+        .collect()
+}
+
+/// A GPU that the machine has.
+#[derive(Debug)]
+struct PhysicalGpu {
+    adapter: Adapter,
+    description: Description,
+}
+
+impl PhysicalGpu {
+    fn new(adapter: Adapter) -> PhysicalGpu {
+        let class = match adapter.kind {
+            AdapterKind::Discrete => DeviceClass::DiscreteGpu,
+            AdapterKind::Integrated => DeviceClass::IntegratedGpu,
+            AdapterKind::Virtual => DeviceClass::VirtualGpu,
+            AdapterKind::Software => DeviceClass::SoftwareGpu,
+        };
+        let binding = adapter.max_binding_bytes >> 20;
+        let description = Description {
+            kind: DeviceKind::Gpu,
+            class,
+            hardware: adapter.name.clone(),
+            driver: Some(adapter.driver.clone()),
+            memory: adapter.memory.map(|bytes| bytes as usize),
+            cores: Vec::new(),
+            features: vec![format!("tensors up to {binding} MiB")],
+            dtypes: KERNELS.dtypes(),
+        };
+        PhysicalGpu { adapter, description }
+    }
+}
+
+impl Physical for PhysicalGpu {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn open(&self, how: &Open) -> Result<Arc<dyn Device>> {
+        let asked = || format!("opening {} on {}", how.id, self.adapter.name);
+        let context = Context::open(&self.adapter).map_err(|fault| {
+            Error::config(asked(), fault.to_string(), "check the driver with `situ doctor`")
+        })?;
+        let stream = Stream::new(Arc::new(context), &how.budget).map_err(|fault| match fault {
+            Fault::OutOfMemory { .. } => Error::config(
+                asked(),
+                format!("its memory limit leaves less than the {FIXED_BYTES} bytes that its queue needs"),
+                "raise the limit",
+            ),
+            other => Error::config(asked(), other.to_string(), "check the driver with `situ doctor`"),
+        })?;
+        Ok(Arc::new(Gpu { id: how.id, description: self.description.clone(), stream: Arc::new(stream) }))
+    }
+}
+
+/// A logical GPU.
+struct Gpu {
+    id: DeviceId,
+    description: Description,
+    stream: Arc<Stream>,
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gpu").field("id", &self.id).field("hardware", &self.description.hardware).finish()
+    }
+}
+
+impl Gpu {
+    fn error(&self, op: &'static str, fault: Fault) -> Error {
+        match fault {
+            Fault::Lost(why) => Error::DeviceLost { device: self.id, why },
+            other => Error::Kernel { op, device: self.id, why: other.to_string() },
+        }
+    }
+
+    fn kernel_of(&self, id: KernelId, op: &Op) -> Result<&'static Kernel> {
+        KERNELS.get(id).ok_or_else(|| Error::Kernel {
+            op: op.name(),
+            device: self.id,
+            why: format!("there is no kernel number {}", id.0),
+        })
+    }
+}
+
+impl Device for Gpu {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn kernel(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId> {
+        KERNELS.find(op, inputs, outputs)
+    }
+
+    fn accepts(&self, kernel: KernelId, op: &Op, input: usize, layout: &Layout) -> bool {
+        KERNELS.get(kernel).is_none_or(|k| (k.accepts)(op, input, layout))
+    }
+
+    fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
+        KERNELS.get(kernel).map_or(0, |k| (k.workspace)(op, inputs, outputs))
+    }
+
+    fn allocate(&self, bytes: usize) -> std::result::Result<Block, String> {
+        let block = self.stream.context().allocate(bytes as u64).map_err(|fault| fault.to_string())?;
+        let size = block.bytes() as usize;
+        Ok(Block::on_device(size, Box::new(Held { block, stream: self.stream.clone() })))
+    }
+
+    fn max_block(&self) -> usize {
+        self.stream.context().max_block_bytes() as usize
+    }
+
+    fn alignment(&self) -> usize {
+        ALIGNMENT as usize
+    }
+
+    fn launch(&self, call: &Call<'_>) -> Result<Option<Arc<Check>>> {
+        let op = call.op;
+        let kernel = self.kernel_of(call.kernel, op)?;
+        if call.outputs.iter().all(|out| out.layout.shape().elements() == 0) {
+            return Ok(None);
+        }
+        // An expanded view may have more elements than memory has bytes; kernels count in 32 bits.
+        if call.inputs.iter().any(|arg| arg.layout.shape().elements() > i32::MAX as usize) {
+            let types: Vec<TensorType> = call.inputs.iter().map(|arg| arg.tensor_type()).collect();
+            let why = format!("{} counts at most 2^31 - 1 elements per input", self.id);
+            return Err(Error::operands(op.name(), &types, why, "split the input, or run it on the CPU"));
+        }
+        (kernel.launch)(&Run { stream: &self.stream, call }).map_err(|fault| self.error(op.name(), fault))
+    }
+
+    fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()> {
+        block_of(to)
+            .and_then(|block| self.stream.upload(block, to.offset as u64, bytes))
+            .map_err(|fault| self.error("upload", fault))
+    }
+
+    fn download(&self, from: Region<'_>, into: &mut [u8]) -> Result<()> {
+        block_of(from)
+            .and_then(|block| self.stream.read(block, from.offset as u64, into))
+            .map_err(|fault| self.error("download", fault))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.stream.sync().map_err(|fault| self.error("sync", fault))
+    }
+
+    fn staging(&self) -> usize {
+        self.stream.own_bytes() as usize
+    }
+
+    fn trim(&self) {
+        self.stream.trim();
+    }
+
+    fn backlog(&self) -> f64 {
+        self.stream.backlog()
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.stream.context().loss()
+    }
+}

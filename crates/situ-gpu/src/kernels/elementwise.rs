@@ -1,0 +1,159 @@
+//! The machinery of elementwise kernels: one function of up to three elements, compiled for dense tensors (four
+//! elements at a time) and for any strides.
+//!
+//! An op supplies the text of `fn apply(..)`; `unary`, `binary`, `select` and `cast` are tables of such texts.
+
+use super::run::{Params, Run, element_offset, groups_for};
+use super::shader::{Elem, Math, entry, locate, per_output};
+use super::space::Space;
+use crate::checks::Bad;
+use crate::fault::Fault;
+use crate::pipelines::{PipelineKey, Source, View};
+use situ_core::Layout;
+use situ_device::{Arg, Check};
+use std::sync::Arc;
+
+/// An elementwise function as text.
+pub(crate) struct Function {
+    /// The name of its family, and which of the family it is.
+    pub(crate) kernel: &'static str,
+    pub(crate) variant: u64,
+    pub(crate) inputs: Vec<Elem>,
+    pub(crate) output: Elem,
+    pub(crate) math: Math,
+    /// An expression in `a`, `b`, `c` (the inputs), `own` (the op's four words) and `e` (the element's number).
+    pub(crate) body: String,
+    /// An expression that is true where an element can't be computed, and what that means.
+    pub(crate) bad: Option<(&'static str, Bad)>,
+}
+
+/// Which of the two compilations.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Path {
+    Flat,
+    Strided,
+}
+
+/// Queues the function over `inputs`, broadcast to the output's shape.
+pub(crate) fn launch(
+    run: &Run<'_>,
+    f: &Function,
+    inputs: &[Arg<'_>],
+    own: [u32; 4],
+) -> Result<Option<Arc<Check>>, Fault> {
+    let output = run.output();
+    let shape = *output.layout.shape();
+    let layouts: Vec<Layout> = inputs.iter().map(|a| a.layout.expand(shape)).collect();
+    let none: &[isize] = &[0; situ_core::MAX_RANK];
+    let strides = std::array::from_fn(|i| layouts.get(i).map_or(none, |l| l.strides()));
+    let space = Space::<3>::merged(&shape, strides);
+
+    // Dense or one repeated element, each starting at a whole vector: four at a time.
+    let mut flat = f.bad.is_none() && space.rank <= 1;
+    let mut repeated = 0;
+    let mut offsets = [0; 4];
+    offsets[3] = element_offset(output);
+    for (i, arg) in inputs.iter().enumerate() {
+        offsets[i] = element_offset(arg);
+        let stride = if space.rank == 0 { 0 } else { space.strides[i][0] };
+        match stride {
+            0 => repeated |= 1 << i,
+            1 => flat &= offsets[i] % 4 == 0,
+            _ => flat = false,
+        }
+    }
+    let path = if flat { Path::Flat } else { Path::Strided };
+
+    let elements = shape.elements();
+    let mut params = Params::new([elements as u32, space.rank as u32, repeated, 0], offsets).with(own);
+    for axis in 0..space.rank {
+        let [a, b, c] = space.strides.map(|s| s[axis]);
+        params = params.axis(axis, [space.sizes[axis], a, b, c]);
+    }
+    let key = PipelineKey { kernel: f.kernel, variant: f.variant << 1 | u64::from(path == Path::Strided) };
+    let pipeline = run.pipeline(key, || match path {
+        Path::Flat => flat_source(f),
+        Path::Strided => strided_source(f),
+    })?;
+    let mut blocks = Vec::with_capacity(4);
+    for arg in inputs {
+        blocks.push(run.block(arg)?);
+    }
+    blocks.push(run.block(output)?);
+    let groups = groups_for(elements);
+    match f.bad {
+        Some((_, bad)) => run.dispatch_checked(&pipeline, &blocks, &params, groups, bad, None),
+        None => run.dispatch(&pipeline, &blocks, &params, groups).map(|()| None),
+    }
+}
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+const LANES: [&str; 3] = ["x", "y", "z"];
+
+/// `fn apply(a: .., b: .., e: u32) -> ..`
+fn apply(f: &Function) -> String {
+    let arguments: String = f.inputs.iter().zip(NAMES).map(|(i, n)| format!("{n}: {}, ", i.wgsl())).collect();
+    format!(
+        "fn apply({arguments}e: u32) -> {} {{\n    let own = params.w[2];\n    return {};\n}}\n",
+        f.output.wgsl(),
+        f.body
+    )
+}
+
+fn strided_source(f: &Function) -> Source {
+    let count = f.inputs.len();
+    let loads: Vec<String> =
+        f.inputs.iter().enumerate().map(|(i, elem)| elem.load(&format!("b{i}"), &format!("at{i}"))).collect();
+    let mut text = f.math.text() + &apply(f);
+    text += &format!("fn element(e: u32) -> u32 {{\n{}", locate(count));
+    for (name, load) in NAMES.iter().zip(&loads) {
+        text += &format!("    let {name} = {load};\n");
+    }
+    if let Some((bad, _)) = f.bad {
+        text += &format!("    if {bad} {{ atomicMax(&b{}[p(63u) * 4u], ~e); }}\n", count + 1);
+    }
+    let arguments: String = NAMES[..count].iter().map(|n| format!("{n}, ")).collect();
+    text += &format!("    return {};\n}}\n", f.output.bits(&format!("apply({arguments}e)")));
+    per_output(f.output, count, f.bad.is_some(), &text)
+}
+
+fn flat_source(f: &Function) -> Source {
+    let count = f.inputs.len();
+    let mut text = f.math.text() + &apply(f);
+    text += &entry(256);
+    text += "    let q = group * 256u + lane;\n    if q * 4u >= params.w[0].x { return; }\n";
+    for (i, elem) in f.inputs.iter().enumerate() {
+        let (name, lane, ty) = (NAMES[i], LANES[i], elem.wgsl());
+        let repeated = format!("(params.w[0].z & {}u) != 0u", 1 << i);
+        text += &format!("    let off{i} = params.w[1].{lane};\n    var {name}: vec4<{ty}>;\n");
+        if elem.is_word() {
+            text += &format!(
+                "    if {repeated} {{ {name} = vec4<{ty}>(bitcast<{ty}>(b{i}[off{i} >> 2u][off{i} & 3u])); }}
+    else {{ {name} = bitcast<vec4<{ty}>>(b{i}[(off{i} >> 2u) + q]); }}\n"
+            );
+        } else {
+            text += &format!(
+                "    if {repeated} {{ {name} = vec4<bool>({}); }}
+    else {{ {name} = (((vec4<u32>(b{i}[(off{i} >> 2u) + q])) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u)) != vec4<u32>(0u); }}\n",
+                elem.load(&format!("b{i}"), &format!("off{i}"))
+            );
+        }
+    }
+    for lane in ["x", "y", "z", "w"] {
+        let arguments: String = NAMES[..count].iter().map(|n| format!("{n}.{lane}, ")).collect();
+        text += &format!("    let r{lane} = apply({arguments}q * 4u);\n");
+    }
+    if f.output.is_word() {
+        text += &format!(
+            "    b{count}[(params.w[1].w >> 2u) + q] = bitcast<vec4<u32>>(vec4<{}>(rx, ry, rz, rw));\n}}\n",
+            f.output.wgsl()
+        );
+    } else {
+        text += &format!(
+            "    b{count}[(params.w[1].w >> 2u) + q] = select(0u, 1u, rx) | select(0u, 256u, ry) | select(0u, 65536u, rz) | select(0u, 16777216u, rw);\n}}\n"
+        );
+    }
+    let view = |elem: &Elem| if elem.is_word() { View::Quads } else { View::Words };
+    let buffers = f.inputs.iter().chain([&f.output]).map(view).collect();
+    Source { buffers, wgsl: text }
+}

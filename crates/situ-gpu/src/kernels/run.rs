@@ -1,0 +1,186 @@
+//! What a kernel's host side works with: the call, the blocks of its tensors, and the way to the stream.
+
+use crate::checks::{Bad, Watch};
+use crate::fault::Fault;
+use crate::memory::Block;
+use crate::pipelines::{PARAM_WORDS, Pipeline, PipelineKey, Source, View};
+use crate::stream::{Launch, Stream};
+use situ_core::MAX_RANK;
+use situ_device::{Arg, Call, Check, Region};
+use std::sync::Arc;
+
+/// Elements that one workgroup of the elementwise kernels handles: 256 invocations, 4 elements each.
+pub(crate) const GROUP_ELEMENTS: usize = 1024;
+
+/// Workgroups along one dimension that every implementation allows.
+const MAX_GROUPS: u32 = 65535;
+
+/// One launch on one device.
+pub(crate) struct Run<'a> {
+    pub(crate) stream: &'a Stream,
+    pub(crate) call: &'a Call<'a>,
+}
+
+/// Parameters of a kernel, laid out as the templates read them: four words of sizes, four of offsets, four of the op's
+/// own, then four for each axis.
+#[derive(Clone, Copy)]
+pub(crate) struct Params {
+    words: [u32; PARAM_WORDS],
+}
+
+impl Params {
+    /// The index of the first axis' four words, in fours.
+    pub(crate) const AXES: usize = 3;
+
+    pub(crate) fn new(sizes: [u32; 4], offsets: [u32; 4]) -> Params {
+        let mut words = [0; PARAM_WORDS];
+        words[..4].copy_from_slice(&sizes);
+        words[4..8].copy_from_slice(&offsets);
+        Params { words }
+    }
+
+    /// With the op's own words.
+    pub(crate) fn with(mut self, own: [u32; 4]) -> Params {
+        self.words[8..12].copy_from_slice(&own);
+        self
+    }
+
+    /// With the words of one axis.
+    pub(crate) fn axis(mut self, axis: usize, words: [u32; 4]) -> Params {
+        debug_assert!(axis < MAX_RANK);
+        let at = 4 * (Params::AXES + axis);
+        self.words[at..at + 4].copy_from_slice(&words);
+        self
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn input(&self, i: usize) -> &'a Arg<'a> {
+        &self.call.inputs[i]
+    }
+
+    pub(crate) fn output(&self) -> &'a Arg<'a> {
+        &self.call.outputs[0]
+    }
+
+    /// The block of a tensor. An empty one is never looked at, and may have no memory: any block does.
+    pub(crate) fn block(&self, arg: &Arg<'a>) -> Result<&'a Block, Fault> {
+        let region = if arg.layout.shape().elements() == 0 { self.output().region } else { arg.region };
+        block_of(region)
+    }
+
+    /// The kernel of that key.
+    pub(crate) fn pipeline(
+        &self,
+        key: PipelineKey,
+        source: impl FnOnce() -> Source,
+    ) -> Result<Arc<Pipeline>, Fault> {
+        self.stream.pipelines().get(key, source)
+    }
+
+    /// Queues a kernel over `groups` workgroups.
+    pub(crate) fn dispatch(
+        &self,
+        pipeline: &Pipeline,
+        blocks: &[&Block],
+        params: &Params,
+        groups: usize,
+    ) -> Result<(), Fault> {
+        self.stream.dispatch(&self.launch(pipeline, blocks, params, groups))
+    }
+
+    /// Queues a kernel that may find bad data. It binds `blocks` and, as its last buffer, the error slots. `indices`
+    /// is a dense i32 tensor in which the bad value stands at the row that the kernel notes.
+    pub(crate) fn dispatch_checked(
+        &self,
+        pipeline: &Pipeline,
+        blocks: &[&Block],
+        params: &Params,
+        groups: usize,
+        bad: Bad,
+        indices: Option<&Arg<'a>>,
+    ) -> Result<Option<Arc<Check>>, Fault> {
+        let slots = self.stream.slots();
+        let mut bound = blocks.to_vec();
+        bound.push(&slots);
+        let check = Check::open(self.call.op.name(), self.call.location);
+        let watch = Watch { check: check.clone(), bad };
+        let main = self.launch(pipeline, &bound, params, groups);
+        match indices {
+            None => self.stream.dispatch_checked(&watch, &main, None)?,
+            Some(arg) => {
+                let key = PipelineKey { kernel: "note_value", variant: 0 };
+                let note = self.pipeline(key, || Source {
+                    buffers: vec![View::Words, View::Words],
+                    wgsl: include_str!("wgsl/note_value.wgsl").into(),
+                })?;
+                let bound = [self.block(arg)?, &*slots];
+                let params = Params::new([0; 4], [element_offset(arg), 0, 0, 0]);
+                let note = self.launch(&note, &bound, &params, 1);
+                self.stream.dispatch_checked(&watch, &main, Some(&note))?;
+            }
+        }
+        Ok(Some(check))
+    }
+
+    fn launch<'b>(
+        &self,
+        pipeline: &'b Pipeline,
+        blocks: &'b [&'b Block],
+        params: &'b Params,
+        groups: usize,
+    ) -> Launch<'b> {
+        let inputs = self.call.inputs.iter().map(|a| a.layout.shape().elements() as u64).sum::<u64>();
+        let outputs = self.call.outputs.iter().map(|a| a.layout.shape().elements() as u64).sum::<u64>();
+        Launch { pipeline, blocks, params: &params.words, groups: fold(groups), work: inputs + outputs }
+    }
+}
+
+/// The GPU block of a region.
+pub(crate) fn block_of<'a>(region: Region<'a>) -> Result<&'a Block, Fault> {
+    region
+        .block
+        .native::<crate::memory::Held>()
+        .map(|held| &held.block)
+        .ok_or_else(|| Fault::Internal("a tensor lies in memory that is not this GPU's".into()))
+}
+
+/// Where a tensor's first element lies in its block, in elements.
+pub(crate) fn element_offset(arg: &Arg<'_>) -> u32 {
+    (arg.region.offset / arg.dtype.size() + arg.layout.offset()) as u32
+}
+
+/// Where a region starts in its block, in words.
+pub(crate) fn word_offset(region: Region<'_>) -> u32 {
+    (region.offset / 4) as u32
+}
+
+/// Workgroups that cover `elements` at [`GROUP_ELEMENTS`] each.
+pub(crate) fn groups_for(elements: usize) -> usize {
+    elements.div_ceil(GROUP_ELEMENTS)
+}
+
+/// `groups` workgroups in two dimensions, as close as may be; kernels number them row by row and look whether they
+/// are beyond the end.
+fn fold(groups: usize) -> [u32; 3] {
+    if groups <= MAX_GROUPS as usize {
+        return [groups as u32, 1, 1];
+    }
+    let rows = groups.div_ceil(MAX_GROUPS as usize);
+    [groups.div_ceil(rows) as u32, rows as u32, 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_workgroups_fold_into_a_plane_that_covers_them() {
+        for groups in [1, 65535, 65536, 131_071, 4_000_000, 100_000_007] {
+            let [x, y, z] = fold(groups);
+            assert!(x <= MAX_GROUPS && y <= MAX_GROUPS && z == 1);
+            let covered = x as usize * y as usize;
+            assert!(covered >= groups && covered < groups + y as usize, "{groups}: {x} x {y}");
+        }
+    }
+}

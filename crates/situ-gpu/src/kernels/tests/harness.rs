@@ -1,0 +1,150 @@
+//! A tiny eager runner: tensors in blocks of their own, one launch per call, no pool.
+
+use situ_core::{Budget, DeviceId, Element, Error, Layout, Shape, TensorType};
+use situ_device::{Arg, Block, Call, Check, Device, Open, Region};
+use situ_ir::Op;
+use std::sync::{Arc, LazyLock};
+
+static DEVICE: LazyLock<Option<Arc<dyn Device>>> = LazyLock::new(|| {
+    let gpu = crate::physical().into_iter().next()?;
+    let open = Open { id: DeviceId::gpu(0), cores: None, threads: None, budget: Budget::new(None) };
+    Some(gpu.open(&open).expect("the adapter opens"))
+});
+
+/// One device for all tests, so that each shader is compiled once.
+pub(crate) fn device() -> Option<&'static dyn Device> {
+    if DEVICE.is_none() {
+        println!("skipped: no GPU adapter");
+    }
+    DEVICE.as_deref()
+}
+
+/// A tensor on the device.
+pub(crate) struct Tensor {
+    block: Arc<Block>,
+    offset: usize,
+    pub(crate) dtype: situ_core::DType,
+    pub(crate) layout: Layout,
+    pub(crate) check: Option<Arc<Check>>,
+}
+
+pub(crate) fn shape(dims: &[usize]) -> Shape {
+    Shape::new(dims).unwrap()
+}
+
+impl Tensor {
+    /// A dense tensor; it begins in the middle of its block, as tensors of a pool do.
+    pub(crate) fn new<T: Element + bytemuck::NoUninit>(dims: &[usize], data: &[T]) -> Tensor {
+        let tensor = Tensor::empty(TensorType::new(T::DTYPE, shape(dims)));
+        assert_eq!(data.len(), tensor.layout.shape().elements());
+        device().unwrap().upload(tensor.region(), bytemuck::cast_slice(data)).unwrap();
+        tensor
+    }
+
+    fn empty(of: TensorType) -> Tensor {
+        let block = device().unwrap().allocate(of.bytes() + 512).unwrap();
+        Tensor {
+            block: Arc::new(block),
+            offset: 256,
+            dtype: of.dtype,
+            layout: Layout::dense(of.shape),
+            check: None,
+        }
+    }
+
+    /// A view of the same memory.
+    pub(crate) fn view(&self, layout: Layout) -> Tensor {
+        Tensor { block: self.block.clone(), layout, check: None, ..*self }
+    }
+
+    pub(crate) fn permute(&self, perm: &[usize]) -> Tensor {
+        let dims: Vec<usize> = perm.iter().map(|&a| self.layout.shape()[a]).collect();
+        self.view(self.layout.permute(perm, shape(&dims)))
+    }
+
+    pub(crate) fn slice(&self, starts: &[usize], steps: &[isize], sizes: &[usize]) -> Tensor {
+        self.view(self.layout.slice(starts, steps, shape(sizes)))
+    }
+
+    pub(crate) fn expand(&self, dims: &[usize]) -> Tensor {
+        self.view(self.layout.expand(shape(dims)))
+    }
+
+    fn region(&self) -> Region<'_> {
+        Region { block: &self.block, offset: self.offset, bytes: self.block.bytes() - self.offset }
+    }
+
+    fn arg(&self) -> Arg<'_> {
+        Arg { region: self.region(), dtype: self.dtype, layout: &self.layout }
+    }
+
+    /// The elements in row-major order, whatever the layout.
+    pub(crate) fn read<T: Element>(&self) -> Vec<T> {
+        assert_eq!(T::DTYPE, self.dtype);
+        let mut bytes = vec![0; self.block.bytes() - self.offset];
+        device().unwrap().download(self.region(), &mut bytes).unwrap();
+        self.layout.offsets().map(|at| T::from_bytes(&bytes[at * self.dtype.size()..])).collect()
+    }
+}
+
+/// Runs an op. Inputs whose layout the kernel does not take are made dense first, as the runtime does.
+pub(crate) fn run(op: impl Into<Op>, inputs: &[&Tensor]) -> Tensor {
+    try_run(op, inputs).unwrap()
+}
+
+pub(crate) fn try_run(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor, Error> {
+    let (op, device) = (op.into(), device().unwrap());
+    let types: Vec<TensorType> = inputs.iter().map(|t| TensorType::new(t.dtype, *t.layout.shape())).collect();
+    let outputs = op.infer(&types)?;
+    let kernel =
+        device.kernel(&op, &types, &outputs).unwrap_or_else(|| panic!("{} has no kernel", op.name()));
+    let dense: Vec<Option<Tensor>> = inputs
+        .iter()
+        .enumerate()
+        .map(|(i, t)| {
+            let accepted = device.accepts(kernel, &op, i, &t.layout);
+            (!accepted).then(|| run(situ_ir::ops::Dense, &[t]))
+        })
+        .collect();
+    let mut output = Tensor::empty(outputs[0]);
+    let workspace = match device.workspace(kernel, &op, &types, &outputs) {
+        0 => None,
+        bytes => Some((device.allocate(bytes).unwrap(), bytes)),
+    };
+    let args: Vec<Arg<'_>> = inputs.iter().zip(&dense).map(|(t, d)| d.as_ref().unwrap_or(t).arg()).collect();
+    let check = device.launch(&Call {
+        kernel,
+        op: &op,
+        inputs: &args,
+        outputs: &[output.arg()],
+        workspace: workspace.as_ref().map(|(block, bytes)| Region { block, offset: 0, bytes: *bytes }),
+        location: None,
+    })?;
+    output.check = check;
+    Ok(output)
+}
+
+/// The same numbers every time, spread around 0.
+pub(crate) fn numbers(count: usize, salt: u32) -> Vec<f32> {
+    (0..count as u32)
+        .map(|i| {
+            let mixed = (i ^ salt.wrapping_mul(0x9e37_79b9)).wrapping_mul(2_654_435_761) >> 8;
+            mixed as f32 / (1 << 22) as f32 - 2.0
+        })
+        .collect()
+}
+
+/// Fails where the two differ by more than `relative` of the larger plus `absolute`; NaN equals NaN.
+#[track_caller]
+pub(crate) fn assert_close(got: &[f32], want: &[f64], relative: f64, absolute: f64) {
+    assert_eq!(got.len(), want.len());
+    for (i, (&got, &want)) in got.iter().zip(want).enumerate() {
+        let got = f64::from(got);
+        let same = got == want || (got.is_nan() && want.is_nan());
+        let error = (got - want).abs();
+        assert!(
+            same || error <= relative * got.abs().max(want.abs()) + absolute,
+            "element {i}: got {got:e}, want {want:e}, error {error:e}"
+        );
+    }
+}

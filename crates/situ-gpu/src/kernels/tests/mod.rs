@@ -1,0 +1,4 @@
+//! Kernels through the device seam, against plain double-precision references.
+
+mod elementwise;
+mod harness;

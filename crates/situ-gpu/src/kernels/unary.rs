@@ -1,0 +1,125 @@
+//! Functions of one element.
+
+use super::Kernel;
+use super::elementwise::{Function, launch};
+use super::run::Run;
+use super::shader::{Elem, Math};
+use crate::fault::Fault;
+use situ_core::TensorType;
+use situ_device::{Check, Registry};
+use situ_ir::ops::{Unary, UnaryKind};
+use situ_ir::{Op, OpKind};
+use std::sync::Arc;
+
+pub(super) fn register(registry: &mut Registry<Kernel>) {
+    registry.add_where(OpKind::Unary, Elem::DTYPES, Kernel::new(run), supports);
+}
+
+fn supports(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> bool {
+    let (Op::Unary(op), Ok(elem)) = (op, Elem::of(inputs[0].dtype)) else { return false };
+    body(op.kind, elem).is_some()
+}
+
+fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    let Op::Unary(op) = run.call.op else { return Err(Fault::Internal("not a unary op".into())) };
+    let elem = Elem::of(run.input(0).dtype)?;
+    let output = Elem::of(run.output().dtype)?;
+    let (math, text) = body(op.kind, elem)
+        .ok_or_else(|| Fault::Internal(format!("{} of {elem:?} has no kernel", op.kind.name())))?;
+    let function = Function {
+        kernel: "unary",
+        variant: op.kind as u64 * 4 + elem as u64,
+        inputs: vec![elem],
+        output,
+        math,
+        body: text.into(),
+        bad: None,
+    };
+    launch(run, &function, run.call.inputs, own_words(op, elem))
+}
+
+/// The parameters as the body reads them: `own.x` and `own.y`.
+fn own_words(op: &Unary, elem: Elem) -> [u32; 4] {
+    let [low, high] = op.params.map(|p| p.0);
+    match elem {
+        // The integers within the bounds of clip: the bounds round inwards.
+        Elem::I32 => [low.ceil() as i32 as u32, high.floor() as i32 as u32, 0, 0],
+        Elem::F32 | Elem::Bool => [(low as f32).to_bits(), (high as f32).to_bits(), 0, 0],
+    }
+}
+
+/// The function as WGSL, and the mathematics it stands on.
+fn body(kind: UnaryKind, elem: Elem) -> Option<(Math, &'static str)> {
+    match elem {
+        Elem::F32 => Some(float(kind)).filter(|_| kind != UnaryKind::Not),
+        Elem::I32 => integer(kind).map(|text| (Math::None, text)),
+        Elem::Bool => (kind == UnaryKind::Not).then_some((Math::None, "!a")),
+    }
+}
+
+fn float(kind: UnaryKind) -> (Math, &'static str) {
+    match kind {
+        UnaryKind::Neg => (Math::None, "-a"),
+        UnaryKind::Abs => (Math::None, "abs(a)"),
+        UnaryKind::Sign => (Math::None, "select(select(a, -1.0, a < 0.0), 1.0, a > 0.0 && !is_nan(a))"),
+        UnaryKind::Exp => (Math::Exp, "exp_of(a)"),
+        UnaryKind::Log => (Math::Log, "log_of(a)"),
+        UnaryKind::Log1p => (Math::Log, "log1p_of(a)"),
+        UnaryKind::Sqrt => (Math::None, "select(sqrt(a), nan(), a < 0.0)"),
+        UnaryKind::Rsqrt => (Math::None, "select(1.0 / sqrt(a), nan(), a < 0.0)"),
+        UnaryKind::Square => (Math::None, "a * a"),
+        UnaryKind::Reciprocal => (Math::None, "1.0 / a"),
+        UnaryKind::Sin => (Math::Trig, "sin_of(a)"),
+        UnaryKind::Cos => (Math::Trig, "cos_of(a)"),
+        UnaryKind::Tanh => (Math::Exp, "tanh_of(a)"),
+        UnaryKind::Sigmoid => (Math::Exp, "sigmoid_of(a)"),
+        // NaN is not below 0, so it stays.
+        UnaryKind::Relu => (Math::None, "select(a, 0.0, a < 0.0 && !is_nan(a))"),
+        UnaryKind::LeakyRelu => (Math::None, "select(a, bitcast<f32>(own.x) * a, a < 0.0)"),
+        UnaryKind::Elu => (Math::Exp, "select(bitcast<f32>(own.x) * expm1_of(a), a, a > 0.0)"),
+        UnaryKind::Gelu => (Math::Erf, "gelu_of(a)"),
+        UnaryKind::Silu => (Math::Exp, "silu_of(a)"),
+        UnaryKind::Softplus => (Math::Softplus, "softplus_of(a)"),
+        UnaryKind::Erf => (Math::Erf, "erf_of(a)"),
+        UnaryKind::Floor => (Math::None, "floor(a)"),
+        UnaryKind::Ceil => (Math::None, "ceil(a)"),
+        UnaryKind::Round => (Math::None, "round(a)"),
+        UnaryKind::Clip => {
+            (Math::None, "select(min(max(a, bitcast<f32>(own.x)), bitcast<f32>(own.y)), a, is_nan(a))")
+        }
+        UnaryKind::IsNan => (Math::None, "is_nan(a)"),
+        UnaryKind::Not => (Math::None, ""),
+    }
+}
+
+fn integer(kind: UnaryKind) -> Option<&'static str> {
+    Some(match kind {
+        UnaryKind::Neg => "-a",
+        UnaryKind::Abs => "select(a, -a, a < 0)",
+        UnaryKind::Sign => "select(select(0, -1, a < 0), 1, a > 0)",
+        UnaryKind::Square => "a * a",
+        UnaryKind::Relu => "max(a, 0)",
+        UnaryKind::Clip => "min(max(a, bitcast<i32>(own.x)), bitcast<i32>(own.y))",
+        UnaryKind::Exp
+        | UnaryKind::Log
+        | UnaryKind::Log1p
+        | UnaryKind::Sqrt
+        | UnaryKind::Rsqrt
+        | UnaryKind::Reciprocal
+        | UnaryKind::Sin
+        | UnaryKind::Cos
+        | UnaryKind::Tanh
+        | UnaryKind::Sigmoid
+        | UnaryKind::LeakyRelu
+        | UnaryKind::Elu
+        | UnaryKind::Gelu
+        | UnaryKind::Silu
+        | UnaryKind::Softplus
+        | UnaryKind::Erf
+        | UnaryKind::Floor
+        | UnaryKind::Ceil
+        | UnaryKind::Round
+        | UnaryKind::Not
+        | UnaryKind::IsNan => return None,
+    })
+}
