@@ -133,7 +133,7 @@ impl Isa for Avx512Isa {
 /// Defines a function that is compiled once per [`Level`] and takes the level as its first argument.
 ///
 /// The name in brackets is a type parameter of the body that stands for the level's [`Isa`]; further type parameters follow it,
-/// each with its bounds in parentheses. Whatever the body calls must be `#[inline(always)]`, or it is compiled
+/// each with its bounds in parentheses; so is a `where` clause. Whatever the body calls must be `#[inline(always)]`, or it is compiled
 /// without the level's instructions.
 ///
 /// ```
@@ -159,24 +159,24 @@ macro_rules! multiversion {
     (
         $(#[$meta:meta])*
         $vis:vis fn $name:ident[$isa:ident $(, $generic:ident : ($($bound:tt)+))* $(,)?]
-            ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block
+            ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $(where ($($clause:tt)+))? $body:block
     ) => {
         $(#[$meta])*
         #[inline]
-        $vis fn $name<$($generic: $($bound)+),*>(level: $crate::level::Level, $($arg: $ty),*) $(-> $ret)? {
+        $vis fn $name<$($generic: $($bound)+),*>(level: $crate::level::Level, $($arg: $ty),*) $(-> $ret)? $(where $($clause)+)? {
             #[inline(always)]
             #[allow(clippy::extra_unused_type_parameters)] // a body may do without the level
-            fn body<$isa: $crate::level::Isa, $($generic: $($bound)+),*>($($arg: $ty),*) $(-> $ret)? $body
+            fn body<$isa: $crate::level::Isa, $($generic: $($bound)+),*>($($arg: $ty),*) $(-> $ret)? $(where $($clause)+)? $body
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
-            fn avx2<$($generic: $($bound)+),*>($($arg: $ty),*) $(-> $ret)? {
+            fn avx2<$($generic: $($bound)+),*>($($arg: $ty),*) $(-> $ret)? $(where $($clause)+)? {
                 body::<$crate::level::Avx2Isa, $($generic),*>($($arg),*)
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            fn avx512<$($generic: $($bound)+),*>($($arg: $ty),*) $(-> $ret)? {
+            fn avx512<$($generic: $($bound)+),*>($($arg: $ty),*) $(-> $ret)? $(where $($clause)+)? {
                 body::<$crate::level::Avx512Isa, $($generic),*>($($arg),*)
             }
 

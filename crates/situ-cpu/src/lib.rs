@@ -19,6 +19,7 @@ pub mod math;
 mod memory;
 pub mod normalize;
 pub mod reduce;
+mod scratch;
 mod stream;
 pub mod threads;
 

@@ -1,0 +1,69 @@
+//! Layer normalisation of rows: mean and variance in two passes over a row that stays in cache.
+
+use super::TASK;
+use crate::exec::{Exec, Shared};
+use crate::math::Float;
+use crate::reduce::row::reduce_mapped;
+use crate::reduce::{Reducer, Sum};
+use crate::scratch::with_scratch;
+use crate::{multiversion, stream};
+
+/// Rows up to this many bytes are kept in a buffer of their own when results are streamed.
+const BUFFERED_BYTES: usize = 128 << 10;
+
+/// `(x - mean) / √(variance + epsilon) · scale + shift` of each row.
+///
+/// # Safety
+/// `input` is readable and `output` writable for `rows · columns` elements, without overlap; `scale` and `shift` have `columns`.
+pub unsafe fn layer_norm<T: Float>(
+    exec: &Exec<'_>,
+    epsilon: f64,
+    input: *const T,
+    scale: &[T],
+    shift: &[T],
+    output: *mut T,
+    rows: usize,
+) where
+    Sum: Reducer<T>,
+{
+    let columns = scale.len();
+    let bytes = std::mem::size_of_val(scale);
+    let streaming = rows * bytes >= exec.streaming_bytes && bytes <= BUFFERED_BYTES;
+    if columns == 0 {
+        return;
+    }
+    let (from, to) = (Shared(input), Shared(output));
+    // SAFETY: rows are within both tensors, and no two tasks write the same; one row is held at a time.
+    let x = |row: usize| unsafe { std::slice::from_raw_parts(from.get().add(row * columns), columns) };
+    // SAFETY: as above.
+    let y = |row: usize| unsafe { std::slice::from_raw_parts_mut(to.get().add(row * columns), columns) };
+    let epsilon = T::from_f64(epsilon);
+    exec.for_ranges(rows, TASK / columns, |first, last| {
+        if !streaming {
+            return (first..last).for_each(|row| norm_row(exec.level, epsilon, x(row), scale, shift, y(row)));
+        }
+        with_scratch::<T, _>(columns, |buffer| {
+            buffer.fill(std::mem::MaybeUninit::new(T::ZERO));
+            // SAFETY: filled just now.
+            let buffer = unsafe { &mut *(std::ptr::from_mut(buffer) as *mut [T]) };
+            for row in first..last {
+                norm_row(exec.level, epsilon, x(row), scale, shift, buffer);
+                // SAFETY: the buffer is as long as the row, and apart from it.
+                unsafe { stream::copy_streaming(buffer.as_ptr().cast(), y(row).as_mut_ptr().cast(), bytes) };
+            }
+        });
+        stream::fence();
+    });
+}
+
+multiversion! {
+    fn norm_row[I, T: (Float)](epsilon: T, x: &[T], scale: &[T], shift: &[T], y: &mut [T]) where (Sum: Reducer<T>) {
+        let count = T::from_f64(x.len() as f64);
+        let mean = reduce_mapped::<I, T, Sum>(x, |x| x) / count;
+        let variance = reduce_mapped::<I, T, Sum>(x, |x| (x - mean) * (x - mean)) / count;
+        let factor = T::ONE / (variance + epsilon).sqrt();
+        for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
+            *y = ((*x - mean) * factor).mul_add::<I>(*scale, *shift);
+        }
+    }
+}
