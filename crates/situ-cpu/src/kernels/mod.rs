@@ -2,7 +2,14 @@
 //!
 //! Adding one: a file here with a `register` function, and one line in [`registry`].
 
+mod cross_entropy;
 mod elementwise;
+mod generate;
+mod index;
+mod layer_norm;
+mod movement;
+mod reduce;
+mod softmax;
 
 use crate::exec::Exec;
 use situ_core::{Layout, Result, TensorType};
@@ -36,6 +43,13 @@ impl CpuKernel {
 pub(crate) fn registry() -> Registry<CpuKernel> {
     let mut registry = Registry::default();
     elementwise::register(&mut registry);
+    reduce::register(&mut registry);
+    softmax::register(&mut registry);
+    cross_entropy::register(&mut registry);
+    layer_norm::register(&mut registry);
+    movement::register(&mut registry);
+    index::register(&mut registry);
+    generate::register(&mut registry);
     registry
 }
 
@@ -49,3 +63,6 @@ pub(crate) fn start(arg: &Arg<'_>) -> *mut u8 {
         None => std::ptr::null_mut(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! Reductions over any axes, on the primitives of [`crate::reduce`].
+//!
+//! f32 f64 i32 i64 u8 for sum, prod, max, min, argmax and argmin; f32 and f64 for mean; bool for any and all: whatever the op's
+//! rule lets through. A layout that is a permutation without gaps is read in place where the result does not have to be
+//! transposed; others are made dense first.
+
+use super::{CpuKernel, start};
+use crate::elementwise::{self, Operand, cast::cast};
+use crate::exec::Exec;
+use crate::math::Float;
+use crate::reduce::groups::Groups;
+use crate::reduce::{All, Any, ArgKind, Max, Min, Prod, Reducer, Sum, arg_reduce, reduce};
+use situ_core::{Axes, DType, Layout, Result, TensorType};
+use situ_device::{Call, Registry};
+use situ_ir::ops::{Reduce, ReduceKind};
+use situ_ir::{Op, OpKind};
+
+pub(super) fn register(registry: &mut Registry<CpuKernel>) {
+    registry.add(OpKind::Reduce, &DType::ALL, CpuKernel { run, accepts, workspace });
+}
+
+/// Besides dense layouts, those that need no workspace: its size is asked for without knowing the layout.
+fn accepts(op: &Op, _: usize, layout: &Layout) -> bool {
+    let Op::Reduce(op) = op else { return false };
+    Groups::new(layout, op.axes).is_some_and(|groups| groups.reductions() == 1)
+}
+
+/// Positions among axes that do not lie together cannot be put together from partial results.
+fn fits(kind: ReduceKind, groups: &Groups) -> bool {
+    groups.reductions() <= 1 || !matches!(kind, ReduceKind::ArgMax | ReduceKind::ArgMin)
+}
+
+/// Room for the results between one group of axes and the next; for positions, for a copy in which the reduced axes lie together.
+fn workspace(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
+    let (Op::Reduce(op), [input]) = (op, inputs) else { return 0 };
+    let Some(groups) = Groups::new(&Layout::dense(input.shape), op.axes) else { return 0 };
+    if !fits(op.kind, &groups) {
+        return input.bytes();
+    }
+    between(&groups).iter().sum::<usize>() * input.dtype.size()
+}
+
+/// Elements after the first reduction, and after the second, where more follow: later ones use the two places in turn.
+fn between(groups: &Groups) -> [usize; 2] {
+    let mut room = [0; 2];
+    let mut left = *groups;
+    let mut stage = 0;
+    while let Some((extent, next)) = left.innermost() {
+        if next.reductions() > 0 {
+            room[stage % 2] = room[stage % 2].max(extent.outer * extent.inner);
+        }
+        left = next;
+        stage += 1;
+    }
+    room
+}
+
+fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
+    let Op::Reduce(op) = call.op else { return Ok(()) };
+    // The op's rule has paired kinds with dtypes; bool has only any and all.
+    match call.inputs[0].dtype {
+        DType::F32 => float::<f32>(exec, call, op),
+        DType::F64 => float::<f64>(exec, call, op),
+        DType::I32 => number::<i32>(exec, call, op),
+        DType::I64 => number::<i64>(exec, call, op),
+        DType::U8 => number::<u8>(exec, call, op),
+        DType::Bool => match op.kind {
+            ReduceKind::Any => staged::<u8, Any>(exec, call, op.axes),
+            _ => staged::<u8, All>(exec, call, op.axes),
+        },
+    }
+    Ok(())
+}
+
+fn float<T: Float>(exec: &Exec<'_>, call: &Call<'_>, op: &Reduce)
+where
+    Sum: Reducer<T>,
+    Prod: Reducer<T>,
+    Max: Reducer<T>,
+    Min: Reducer<T>,
+{
+    number::<T>(exec, call, op);
+    if op.kind == ReduceKind::Mean {
+        let output = &call.outputs[0];
+        let count: usize = op.axes.iter().map(|axis| call.inputs[0].layout.shape()[axis]).product();
+        // SAFETY: the output is dense memory of its own with that many elements, all written above.
+        let sums = unsafe {
+            std::slice::from_raw_parts_mut(start(output).cast::<T>(), output.layout.shape().elements())
+        };
+        // 0/0 is NaN: the mean of nothing.
+        let count = T::from_f64(count as f64);
+        sums.iter_mut().for_each(|sum| *sum = *sum / count);
+    }
+}
+
+fn number<T: Copy + PartialOrd + Send + Sync + 'static>(exec: &Exec<'_>, call: &Call<'_>, op: &Reduce)
+where
+    Sum: Reducer<T>,
+    Prod: Reducer<T>,
+    Max: Reducer<T>,
+    Min: Reducer<T>,
+{
+    match op.kind {
+        ReduceKind::Sum | ReduceKind::Mean => staged::<T, Sum>(exec, call, op.axes),
+        ReduceKind::Prod => staged::<T, Prod>(exec, call, op.axes),
+        ReduceKind::Max => staged::<T, Max>(exec, call, op.axes),
+        ReduceKind::Min => staged::<T, Min>(exec, call, op.axes),
+        ReduceKind::ArgMax => positions::<T>(exec, call, op.axes, ArgKind::Max),
+        ReduceKind::ArgMin => positions::<T>(exec, call, op.axes, ArgKind::Min),
+        // Only bool has these.
+        ReduceKind::Any | ReduceKind::All => {}
+    }
+}
+
+/// One group of neighbouring axes after the other, from the innermost out.
+fn staged<T: Copy + Send + Sync + 'static, R: Reducer<T>>(exec: &Exec<'_>, call: &Call<'_>, axes: Axes) {
+    let (input, output) = (&call.inputs[0], &call.outputs[0]);
+    let Some(mut groups) = Groups::new(input.layout, axes) else { return };
+    let output_start = start(output).cast::<T>();
+    if groups.reductions() == 0 {
+        // SAFETY: nothing is reduced, so both have the same elements in the same order, in memory of their own.
+        return unsafe {
+            std::ptr::copy_nonoverlapping(
+                start(input).cast::<T>(),
+                output_start,
+                output.layout.shape().elements(),
+            );
+        };
+    }
+    let workspace =
+        call.workspace.and_then(|region| region.host()).map_or(std::ptr::null_mut(), |p| p.as_ptr());
+    let first = workspace.cast::<T>();
+    let places = [first, first.wrapping_add(between(&groups)[0])];
+    let mut from = start(input).cast::<T>().cast_const();
+    let mut stage = 0;
+    while let Some((extent, left)) = groups.innermost() {
+        let to = if left.reductions() == 0 { output_start } else { places[stage % 2] };
+        // SAFETY: `from` holds what the last stage wrote, or the input; `to` is the output, or a place in the workspace that was
+        // sized for it and is not the one just read.
+        unsafe { reduce::<T, R>(exec, from, to, extent) };
+        from = to;
+        groups = left;
+        stage += 1;
+    }
+}
+
+fn positions<T: Copy + PartialOrd + Send + Sync + 'static>(
+    exec: &Exec<'_>,
+    call: &Call<'_>,
+    axes: Axes,
+    kind: ArgKind,
+) {
+    let (input, output) = (&call.inputs[0], &call.outputs[0]);
+    let to = start(output).cast::<i32>();
+    let Some(groups) = Groups::new(input.layout, axes) else { return };
+    if let (1, Some((extent, _))) = (groups.reductions(), groups.innermost()) {
+        // SAFETY: the input has the elements of the extent, and the output its results.
+        return unsafe { arg_reduce(exec, kind, start(input).cast::<T>(), to, extent) };
+    }
+    let shape = input.layout.shape();
+    if groups.reductions() == 0 {
+        // Every element is alone, and is the first.
+        // SAFETY: the output is dense memory of its own.
+        return unsafe { std::slice::from_raw_parts_mut(to, output.layout.shape().elements()).fill(0) };
+    }
+    // The reduced axes are brought together behind the kept ones; an element's number among them is then its place in a row.
+    let Some(copy) = call.workspace.and_then(|region| region.host()) else { return };
+    let copy = copy.as_ptr().cast::<T>();
+    let order = (0..shape.rank()).filter(|a| !axes.contains(*a)).chain(axes.iter());
+    let (mut sizes, mut strides) = ([1; situ_core::MAX_RANK], [0; situ_core::MAX_RANK]);
+    for (to, axis) in order.enumerate() {
+        (sizes[to], strides[to]) = (shape[axis], input.layout.strides()[axis]);
+    }
+    let rank = shape.rank();
+    let operand = Operand { start: start(input), size: input.dtype.size(), strides: Some(&strides[..rank]) };
+    // A conversion of a dtype to itself is a copy.
+    let op = cast(input.dtype, input.dtype);
+    // SAFETY: the permuted strides address the input's own elements; the workspace has room for all of them.
+    unsafe {
+        // A copy has no faults.
+        let _ = elementwise::run(
+            exec,
+            op,
+            [0.0; 2],
+            &sizes[..rank],
+            &[operand],
+            copy.cast(),
+            input.dtype.size(),
+            1 << 15,
+        );
+        let length = groups.reduced_elements();
+        let extent = crate::reduce::Extent { outer: shape.elements() / length.max(1), length, inner: 1 };
+        arg_reduce(exec, kind, copy, to, extent);
+    }
+}
