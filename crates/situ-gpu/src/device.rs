@@ -8,7 +8,7 @@ use crate::memory::{ALIGNMENT, Held};
 use crate::stream::{FIXED_BYTES, Stream};
 use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
 use situ_device::{
-    Block, Call, Check, Description, Device, DeviceClass, KernelId, Open, Physical, Region, Registry,
+    Arg, Block, Call, Check, Description, Device, DeviceClass, KernelId, Open, Physical, Region, Registry,
 };
 use situ_ir::Op;
 use std::fmt;
@@ -146,11 +146,15 @@ impl Device for Gpu {
         }
         // An expanded view may have more elements than memory has bytes; kernels count in 32 bits.
         if call.inputs.iter().any(|arg| arg.layout.shape().elements() > i32::MAX as usize) {
-            let types: Vec<TensorType> = call.inputs.iter().map(|arg| arg.tensor_type()).collect();
+            let types: Vec<TensorType> = call.inputs.iter().map(Arg::tensor_type).collect();
             let why = format!("{} counts at most 2^31 - 1 elements per input", self.id);
             return Err(Error::operands(op.name(), &types, why, "split the input, or run it on the CPU"));
         }
-        (kernel.launch)(&Run { stream: &self.stream, call }).map_err(|fault| self.error(op.name(), fault))
+        let types = |args: &[Arg<'_>]| args.iter().map(Arg::tensor_type).collect::<Vec<_>>();
+        let work = op.work(&types(call.inputs), &types(call.outputs));
+        let work = (work.flops + work.bytes / 4.0) as u64;
+        (kernel.launch)(&Run { stream: &self.stream, call, work })
+            .map_err(|fault| self.error(op.name(), fault))
     }
 
     fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()> {

@@ -3,13 +3,13 @@
 //!
 //! An op supplies the text of `fn apply(..)`; `unary`, `binary`, `select` and `cast` are tables of such texts.
 
-use super::run::{Params, Run, element_offset, groups_for};
+use super::run::{Params, Run, element_offset, groups_for, offset_of};
 use super::shader::{Elem, Math, entry, locate, per_output};
 use super::space::Space;
 use crate::checks::Bad;
 use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
-use situ_core::Layout;
+use situ_core::{Layout, Shape};
 use situ_device::{Arg, Check};
 use std::sync::Arc;
 
@@ -41,12 +41,25 @@ pub(crate) fn launch(
     inputs: &[Arg<'_>],
     own: [u32; 4],
 ) -> Result<Option<Arc<Check>>, Fault> {
-    let output = run.output();
-    let shape = *output.layout.shape();
+    let shape = *run.output().layout.shape();
     let layouts: Vec<Layout> = inputs.iter().map(|a| a.layout.expand(shape)).collect();
+    launch_over(run, f, &shape, inputs, &layouts, own)
+}
+
+/// Queues the function over `inputs` as `layouts` lay them out; all have `shape`, whose elements in row-major order
+/// are the output's.
+pub(crate) fn launch_over(
+    run: &Run<'_>,
+    f: &Function,
+    shape: &Shape,
+    inputs: &[Arg<'_>],
+    layouts: &[Layout],
+    own: [u32; 4],
+) -> Result<Option<Arc<Check>>, Fault> {
+    let output = run.output();
     let none: &[isize] = &[0; situ_core::MAX_RANK];
     let strides = std::array::from_fn(|i| layouts.get(i).map_or(none, |l| l.strides()));
-    let space = Space::<3>::merged(&shape, strides);
+    let space = Space::<3>::merged(shape, strides);
 
     // Dense or one repeated element, each starting at a whole vector: four at a time.
     let mut flat = f.bad.is_none() && space.rank <= 1;
@@ -54,7 +67,7 @@ pub(crate) fn launch(
     let mut offsets = [0; 4];
     offsets[3] = element_offset(output);
     for (i, arg) in inputs.iter().enumerate() {
-        offsets[i] = element_offset(arg);
+        offsets[i] = offset_of(arg, &layouts[i]);
         let stride = if space.rank == 0 { 0 } else { space.strides[i][0] };
         match stride {
             0 => repeated |= 1 << i,

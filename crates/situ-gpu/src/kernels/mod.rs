@@ -9,11 +9,19 @@
 
 mod binary;
 mod cast;
+mod copy;
 mod elementwise;
+mod generate;
+mod index;
+mod join;
+mod matmul;
+mod reduce;
+mod rows;
 mod run;
 mod select;
 mod shader;
 mod space;
+mod team;
 mod unary;
 
 use crate::fault::Fault;
@@ -68,6 +76,13 @@ pub(crate) fn registry() -> Registry<Kernel> {
     binary::register(&mut registry);
     select::register(&mut registry);
     cast::register(&mut registry);
+    copy::register(&mut registry);
+    join::register(&mut registry);
+    generate::register(&mut registry);
+    index::register(&mut registry);
+    matmul::register(&mut registry);
+    reduce::register(&mut registry);
+    rows::register(&mut registry);
     registry
 }
 

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::memory::Block;
 use crate::pipelines::{PARAM_WORDS, Pipeline, PipelineKey, Source, View};
 use crate::stream::{Launch, Stream};
-use situ_core::MAX_RANK;
+use situ_core::{Layout, MAX_RANK};
 use situ_device::{Arg, Call, Check, Region};
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ const MAX_GROUPS: u32 = 65535;
 pub(crate) struct Run<'a> {
     pub(crate) stream: &'a Stream,
     pub(crate) call: &'a Call<'a>,
+    /// Estimated work: elements touched and arithmetic done.
+    pub(crate) work: u64,
 }
 
 /// Parameters of a kernel, laid out as the templates read them: four words of sizes, four of offsets, four of the op's
@@ -130,9 +132,7 @@ impl<'a> Run<'a> {
         params: &'b Params,
         groups: usize,
     ) -> Launch<'b> {
-        let inputs = self.call.inputs.iter().map(|a| a.layout.shape().elements() as u64).sum::<u64>();
-        let outputs = self.call.outputs.iter().map(|a| a.layout.shape().elements() as u64).sum::<u64>();
-        Launch { pipeline, blocks, params: &params.words, groups: fold(groups), work: inputs + outputs }
+        Launch { pipeline, blocks, params: &params.words, groups: fold(groups), work: self.work }
     }
 }
 
@@ -147,7 +147,12 @@ pub(crate) fn block_of<'a>(region: Region<'a>) -> Result<&'a Block, Fault> {
 
 /// Where a tensor's first element lies in its block, in elements.
 pub(crate) fn element_offset(arg: &Arg<'_>) -> u32 {
-    (arg.region.offset / arg.dtype.size() + arg.layout.offset()) as u32
+    offset_of(arg, arg.layout)
+}
+
+/// The same for another view of the tensor.
+pub(crate) fn offset_of(arg: &Arg<'_>, layout: &Layout) -> u32 {
+    (arg.region.offset / arg.dtype.size() + layout.offset()) as u32
 }
 
 /// Where a region starts in its block, in words.

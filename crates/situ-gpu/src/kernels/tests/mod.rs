@@ -2,3 +2,8 @@
 
 mod elementwise;
 mod harness;
+mod index;
+mod matmul;
+mod movement;
+mod reduce;
+mod rows;

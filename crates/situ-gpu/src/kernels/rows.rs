@@ -1,0 +1,153 @@
+//! Ops on rows of floats: softmax, cross-entropies, layer norm. Any strides; one team per row.
+
+use super::Kernel;
+use super::run::{Params, Run, element_offset};
+use super::shader::Math;
+use super::space::Space;
+use super::team::Team;
+use crate::checks::Bad;
+use crate::fault::Fault;
+use crate::pipelines::{Pipeline, PipelineKey, Source, View};
+use situ_core::{DType, Layout, MAX_RANK};
+use situ_device::{Check, Registry};
+use situ_ir::{Op, OpKind};
+use std::sync::Arc;
+
+pub(super) fn register(registry: &mut Registry<Kernel>) {
+    registry.add(OpKind::Softmax, &[DType::F32], Kernel::new(softmax));
+    registry.add(OpKind::LayerNorm, &[DType::F32], Kernel::new(layer_norm));
+    registry.add(OpKind::CrossEntropy, &[DType::F32], Kernel::new(cross_entropy));
+    let sparse =
+        Kernel::new(sparse_cross_entropy).accepting(|_, input, layout| input == 0 || layout.is_dense());
+    registry.add_where(OpKind::SparseCrossEntropy, &[DType::F32], sparse, |_, inputs, _| {
+        inputs[1].dtype == DType::I32
+    });
+}
+
+/// The rows of one or two tensors along `axis`, merged.
+struct Rows {
+    count: usize,
+    length: usize,
+    space: Space<2>,
+}
+
+impl Rows {
+    fn of(axis: usize, first: &Layout, second: Option<&Layout>) -> Rows {
+        let shape = first.shape();
+        let without = |values: &[isize]| {
+            let mut kept = [0; MAX_RANK];
+            let others = values.iter().enumerate().filter(|(a, _)| *a != axis).map(|(_, v)| *v);
+            kept.iter_mut().zip(others).for_each(|(to, from)| *to = from);
+            kept
+        };
+        let sizes = shape.without(|a| a == axis);
+        let (one, two) = (without(first.strides()), second.map_or([0; MAX_RANK], |l| without(l.strides())));
+        let rank = sizes.rank();
+        Rows {
+            count: sizes.elements(),
+            length: shape[axis],
+            space: Space::merged(&sizes, [&one[..rank], &two[..rank]]),
+        }
+    }
+
+    fn params(&self, offsets: [u32; 4], own: [u32; 4]) -> Params {
+        let sizes = [self.count as u32, self.space.rank as u32, 0, self.length as u32];
+        let mut params = Params::new(sizes, offsets).with(own);
+        for axis in 0..self.space.rank {
+            let [one, two] = self.space.strides.map(|s| s[axis]);
+            params = params.axis(axis, [self.space.sizes[axis], one, two, 0]);
+        }
+        params
+    }
+}
+
+fn pipeline(
+    run: &Run<'_>,
+    kernel: &'static str,
+    team: Team,
+    buffers: &[View],
+    texts: &[&str],
+) -> Result<Arc<Pipeline>, Fault> {
+    run.pipeline(PipelineKey { kernel, variant: team as u64 }, || {
+        let joins = team.joins(&[("max", "max_nan(a, b)"), ("sum", "a + b")]);
+        let wgsl = Math::ExpLog.text() + "alias Acc = f32;\n" + &joins + include_str!("wgsl/rows.wgsl");
+        Source { buffers: buffers.to_vec(), wgsl: wgsl + &texts.concat() + &team.main() }
+    })
+}
+
+fn stride(layout: &Layout, axis: usize) -> u32 {
+    layout.strides()[axis] as u32
+}
+
+fn softmax(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    let Op::Softmax(op) = run.call.op else { return Err(Fault::Internal("not a softmax".into())) };
+    let (input, output) = (run.input(0), run.output());
+    let axis = usize::from(op.axis);
+    let rows = Rows::of(axis, input.layout, None);
+    let inner: usize = input.layout.shape()[axis + 1..].iter().product();
+    let team = Team::for_length(rows.length);
+    let pipeline = pipeline(run, "softmax", team, &[View::Words; 2], &[include_str!("wgsl/softmax.wgsl")])?;
+    let params = rows.params(
+        [element_offset(input), 0, 0, element_offset(output)],
+        [stride(input.layout, axis), inner as u32, u32::from(op.log), 0],
+    );
+    run.dispatch(&pipeline, &[run.block(input)?, run.block(output)?], &params, team.groups(rows.count))?;
+    Ok(None)
+}
+
+fn layer_norm(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    let Op::LayerNorm(op) = run.call.op else { return Err(Fault::Internal("not a layer_norm".into())) };
+    let (input, scale, shift, output) = (run.input(0), run.input(1), run.input(2), run.output());
+    let axis = input.layout.shape().rank() - 1;
+    let rows = Rows::of(axis, input.layout, None);
+    let team = Team::for_length(rows.length);
+    let pipeline =
+        pipeline(run, "layer_norm", team, &[View::Words; 4], &[include_str!("wgsl/layer_norm.wgsl")])?;
+    let params = rows.params(
+        [element_offset(input), element_offset(scale), element_offset(shift), element_offset(output)],
+        [
+            stride(input.layout, axis),
+            stride(scale.layout, 0),
+            stride(shift.layout, 0),
+            (op.epsilon.0 as f32).to_bits(),
+        ],
+    );
+    let blocks = [run.block(input)?, run.block(scale)?, run.block(shift)?, run.block(output)?];
+    run.dispatch(&pipeline, &blocks, &params, team.groups(rows.count))?;
+    Ok(None)
+}
+
+const SHIFT_AND_LOG: &str = include_str!("wgsl/shift_and_log.wgsl");
+
+fn cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    let (logits, labels, output) = (run.input(0), run.input(1), run.output());
+    let axis = logits.layout.shape().rank() - 1;
+    let rows = Rows::of(axis, logits.layout, Some(labels.layout));
+    let team = Team::for_length(rows.length);
+    let texts = [SHIFT_AND_LOG, include_str!("wgsl/cross_entropy.wgsl")];
+    let pipeline = pipeline(run, "cross_entropy", team, &[View::Words; 3], &texts)?;
+    let params = rows.params(
+        [element_offset(logits), element_offset(labels), 0, element_offset(output)],
+        [stride(logits.layout, axis), stride(labels.layout, axis), 0, 0],
+    );
+    let blocks = [run.block(logits)?, run.block(labels)?, run.block(output)?];
+    run.dispatch(&pipeline, &blocks, &params, team.groups(rows.count))?;
+    Ok(None)
+}
+
+fn sparse_cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    let (logits, labels, output) = (run.input(0), run.input(1), run.output());
+    let axis = logits.layout.shape().rank() - 1;
+    let rows = Rows::of(axis, logits.layout, None);
+    let team = Team::for_length(rows.length);
+    let buffers = [View::Words, View::Words, View::Words, View::Atomics];
+    let texts = [SHIFT_AND_LOG, include_str!("wgsl/sparse_cross_entropy.wgsl")];
+    let pipeline = pipeline(run, "sparse_cross_entropy", team, &buffers, &texts)?;
+    let params = rows.params(
+        [element_offset(logits), element_offset(labels), 0, element_offset(output)],
+        [stride(logits.layout, axis), 0, 0, 0],
+    );
+    let blocks = [run.block(logits)?, run.block(labels)?, run.block(output)?];
+    let bad = Bad::OutOfRange { what: "label", limit: rows.length as i64 };
+    run.dispatch_checked(&pipeline, &blocks, &params, team.groups(rows.count), bad, Some(labels))
+}

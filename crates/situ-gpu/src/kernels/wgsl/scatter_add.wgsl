@@ -1,0 +1,29 @@
+// sizes: elements of the updates, elements after the axis, indices, size of the axis. b0 updates, b1 indices,
+// b2 links, b3 the output, which holds the base.
+fn add_chain(e: u32) {
+    let sizes = params.w[0];
+    let above = e / sizes.y;
+    let column = e - above * sizes.y;
+    let outer = above / sizes.z;
+    var i = above - outer * sizes.z;
+    let links = params.w[1].z;
+    if b2[links + sizes.z + i] == 0u { return; }
+    let at = params.w[1].w + (outer * sizes.w + b1[params.w[1].y + i]) * sizes.y + column;
+    var sum = bitcast<T>(b3[at]);
+    // A chain visits each index at most once.
+    for (var n = 0u; n < sizes.z; n++) {
+        sum += bitcast<T>(b0[params.w[1].x + (outer * sizes.z + i) * sizes.y + column]);
+        i = b2[links + i];
+        if i == 0xffffffffu { break; }
+    }
+    b3[at] = bitcast<u32>(sum);
+}
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32) {
+    let group = wid.y * nwg.x + wid.x;
+    for (var k = 0u; k < 4u; k++) {
+        let e = group * 1024u + k * 256u + lane;
+        if e < params.w[0].x { add_chain(e); }
+    }
+}
