@@ -56,6 +56,7 @@ impl DeviceId {
     }
 
     /// Whether `spec` allows this device. Job, replica and task are of no concern within one process.
+    #[inline]
     pub fn is_allowed_by(self, spec: &DeviceSpec) -> bool {
         let kind = match &spec.kind {
             None => true,

@@ -92,8 +92,13 @@ impl DeviceSpec {
     }
 
     /// Whether no field is named.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        *self == DeviceSpec::ANY
+        self.kind.is_none()
+            && self.index.is_none()
+            && self.job.is_none()
+            && self.replica.is_none()
+            && self.task.is_none()
     }
 
     /// Whether every field is named, so that the spec can mean one device only.

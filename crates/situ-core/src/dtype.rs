@@ -25,6 +25,7 @@ impl DType {
     pub const ALL: [DType; 6] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8, DType::Bool];
 
     /// Bytes of one element.
+    #[inline]
     pub const fn size(self) -> usize {
         match self {
             DType::F32 | DType::I32 => 4,

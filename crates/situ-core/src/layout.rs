@@ -14,6 +14,7 @@ pub struct Layout {
 
 impl Layout {
     /// Dense, row-major, from the start of its memory.
+    #[inline]
     pub fn dense(shape: Shape) -> Layout {
         Layout { strides: shape.dense_strides(), shape, offset: 0, dense: true }
     }
@@ -37,21 +38,25 @@ impl Layout {
     }
 
     /// The sizes.
+    #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
     /// The distance, in elements, between neighbours along each axis.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
         &self.strides[..self.shape.rank()]
     }
 
     /// Where the first element lies, in elements from the start of the tensor's memory.
+    #[inline]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
     /// Whether the elements lie one after the other in row-major order (from `offset`).
+    #[inline]
     pub fn is_dense(&self) -> bool {
         self.dense
     }
@@ -163,9 +168,12 @@ impl Layout {
 mod tests {
     use super::*;
 
+    #[inline]
+
     fn dense(dims: &[usize]) -> Layout {
         Layout::dense(Shape::new(dims).unwrap())
     }
+    #[inline]
     fn shape(dims: &[usize]) -> Shape {
         Shape::new(dims).unwrap()
     }

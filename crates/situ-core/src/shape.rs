@@ -24,6 +24,7 @@ impl Shape {
     pub const SCALAR: Shape = Shape { dims: [0; MAX_RANK], elements: 1, rank: 0 };
 
     /// A shape; an error where the rank or the number of elements is beyond what a tensor can hold.
+    #[inline]
     pub fn new(dims: &[usize]) -> Result<Shape> {
         if dims.len() > MAX_RANK {
             return Err(Error::argument(
@@ -51,6 +52,7 @@ impl Shape {
     }
 
     /// A shape whose dims are a subset, permutation or reduction of a valid shape's, so that it is valid too.
+    #[inline]
     fn unchecked(dims: &[usize]) -> Shape {
         let mut held = [0; MAX_RANK];
         held[..dims.len()].copy_from_slice(dims);
@@ -58,16 +60,19 @@ impl Shape {
     }
 
     /// The number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.rank as usize
     }
 
     /// The number of elements: the product of the sizes, 1 for a scalar.
+    #[inline]
     pub fn elements(&self) -> usize {
         self.elements
     }
 
     /// The sizes.
+    #[inline]
     pub fn dims(&self) -> &[usize] {
         &self.dims[..self.rank as usize]
     }
@@ -93,6 +98,7 @@ impl Shape {
     }
 
     /// NumPy's broadcast of two shapes, aligned at the last axis; `None` where they do not fit.
+    #[inline]
     pub fn broadcast(&self, other: &Shape) -> Option<Result<Shape>> {
         let rank = self.rank().max(other.rank());
         let mut dims = [1; MAX_RANK];
@@ -110,6 +116,7 @@ impl Shape {
     }
 
     /// Strides, in elements, of a dense row-major tensor of this shape.
+    #[inline]
     pub fn dense_strides(&self) -> [isize; MAX_RANK] {
         let mut strides = [0; MAX_RANK];
         let mut step = 1isize;
@@ -141,11 +148,13 @@ impl Shape {
 
 impl Deref for Shape {
     type Target = [usize];
+    #[inline]
     fn deref(&self) -> &[usize] {
         self.dims()
     }
 }
 impl PartialEq for Shape {
+    #[inline]
     fn eq(&self, other: &Shape) -> bool {
         self.dims() == other.dims()
     }
@@ -205,6 +214,7 @@ impl Axes {
     }
 
     /// Whether `axis` is in the set.
+    #[inline]
     pub fn contains(self, axis: usize) -> bool {
         axis < MAX_RANK && self.0 & (1 << axis) != 0
     }
@@ -247,11 +257,13 @@ pub struct TensorType {
 
 impl TensorType {
     /// That dtype and shape together.
+    #[inline]
     pub fn new(dtype: DType, shape: Shape) -> TensorType {
         TensorType { dtype, shape }
     }
 
     /// Bytes of a dense tensor of this type.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.shape.elements() * self.dtype.size()
     }

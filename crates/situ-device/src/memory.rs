@@ -32,11 +32,13 @@ impl Block {
     }
 
     /// Its size.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Its address on the host, if it has one.
+    #[inline]
     pub fn host(&self) -> Option<NonNull<u8>> {
         self.host
     }
@@ -66,6 +68,7 @@ pub struct Region<'a> {
 
 impl Region<'_> {
     /// Its address on the host, if it has one.
+    #[inline]
     pub fn host(&self) -> Option<NonNull<u8>> {
         debug_assert!(self.offset + self.bytes <= self.block.bytes());
         // SAFETY: a region lies within its block.

@@ -26,6 +26,7 @@ impl<K> Default for Registry<K> {
 }
 
 impl<K> Registry<K> {
+    #[inline]
     fn slot(kind: OpKind, dtype: DType) -> usize {
         kind as usize * DType::ALL.len() + dtype as usize
     }
@@ -50,6 +51,7 @@ impl<K> Registry<K> {
     }
 
     /// The kernel for this op on these types.
+    #[inline]
     pub fn find(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId> {
         let slot = Self::slot(op.kind(), op.kernel_dtype(inputs, outputs));
         let index = usize::from(self.table[slot]).checked_sub(1)?;
@@ -57,6 +59,7 @@ impl<K> Registry<K> {
     }
 
     /// The kernel of that number.
+    #[inline]
     pub fn get(&self, id: KernelId) -> Option<&K> {
         self.kernels.get(id.0 as usize).map(|e| &e.kernel)
     }

@@ -46,6 +46,7 @@ pub struct Work {
 impl Work {
     /// Work that reads every input once, writes every output once, and does `per_element` operations for each
     /// element of the first output.
+    #[inline]
     pub fn streaming(
         class: WorkClass,
         per_element: f64,

@@ -61,11 +61,13 @@ impl CostTable {
     }
 
     /// Seconds this work takes, once its inputs are there.
+    #[inline]
     pub fn compute(&self, work: &Work) -> f64 {
         self.launch + (work.flops / self.flops[work.class as usize]).max(work.bytes / self.bandwidth)
     }
 
     /// Seconds a copy of `bytes` between this device and the host takes.
+    #[inline]
     pub fn copy(&self, bytes: usize) -> f64 {
         self.copy_latency + bytes as f64 / self.copy_bandwidth
     }

@@ -28,5 +28,5 @@ pub use logical::LogicalDevice;
 pub use notice::{Notice, Topic};
 pub use pool::MemoryInfo;
 pub use request::Request;
-pub use runtime::{Builder, Runtime, discover};
+pub use runtime::{Builder, Owner, Runtime, discover};
 pub use storage::DeviceTensor;

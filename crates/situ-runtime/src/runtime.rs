@@ -45,6 +45,27 @@ pub struct Runtime {
     pub(crate) inner: Arc<Inner>,
 }
 
+static GLOBAL: OnceLock<Runtime> = OnceLock::new();
+
+/// The runtime that a tensor belongs to. Dereferences to it.
+#[derive(Debug)]
+pub enum Owner {
+    /// The process's.
+    Process(&'static Runtime),
+    /// One that was built, kept alive by this.
+    Other(Runtime),
+}
+
+impl std::ops::Deref for Owner {
+    type Target = Runtime;
+    fn deref(&self) -> &Runtime {
+        match self {
+            Owner::Process(runtime) => runtime,
+            Owner::Other(runtime) => runtime,
+        }
+    }
+}
+
 /// Makes a runtime.
 #[derive(Debug, Default)]
 pub struct Builder {
@@ -93,7 +114,6 @@ pub fn discover() -> Vec<Arc<dyn Physical>> {
 impl Runtime {
     /// The process's runtime, made at first use from what the machine has.
     pub fn global() -> &'static Runtime {
-        static GLOBAL: OnceLock<Runtime> = OnceLock::new();
         GLOBAL.get_or_init(|| {
             Builder::default()
                 .build()
@@ -107,9 +127,15 @@ impl Runtime {
     }
 
     /// The runtime a tensor belongs to; an error if it was dropped.
-    pub fn of(tensor: &DeviceTensor) -> Result<Runtime> {
-        let inner = tensor.logical_device().runtime.upgrade();
-        inner.map(|inner| Runtime { inner }).ok_or_else(|| {
+    pub fn of(tensor: &DeviceTensor) -> Result<Owner> {
+        let weak = &tensor.logical_device().runtime;
+        // Nearly every tensor belongs to the process's runtime, which is never dropped: no counting then.
+        if let Some(global) = GLOBAL.get()
+            && std::ptr::eq(weak.as_ptr(), Arc::as_ptr(&global.inner))
+        {
+            return Ok(Owner::Process(global));
+        }
+        weak.upgrade().map(|inner| Owner::Other(Runtime { inner })).ok_or_else(|| {
             Error::config(
                 format!("an op on a tensor of {}", tensor.device()),
                 "its runtime was dropped",

@@ -36,10 +36,10 @@ pub(crate) fn apply_with(
     request: &Request,
     location: &'static Location<'static>,
 ) -> Result<Tensor> {
-    let runtime = match inputs.first() {
-        Some(first) => Runtime::of(first.concrete())?,
-        None => current_runtime(),
-    };
     let concrete: SmallVec<[&DeviceTensor; 3]> = inputs.iter().map(|t| t.concrete()).collect();
-    runtime.eager(&op, &concrete, request, location).map(Tensor::from_concrete)
+    let made = match inputs.first() {
+        Some(first) => Runtime::of(first.concrete())?.eager(&op, &concrete, request, location),
+        None => current_runtime().eager(&op, &concrete, request, location),
+    };
+    made.map(Tensor::from_concrete)
 }

@@ -31,13 +31,18 @@ macro_rules! binary_table {
             pub const ALL: &'static [BinaryKind] = &[$(BinaryKind::$kind),*];
 
             /// Its name.
+            #[inline]
             pub const fn name(self) -> &'static str {
                 match self { $(BinaryKind::$kind => $name),* }
             }
 
+            #[inline]
+
             const fn signature(self) -> Signature {
                 match self { $(BinaryKind::$kind => Signature::$signature),* }
             }
+
+            #[inline]
 
             const fn cost(self) -> (WorkClass, f64) {
                 match self { $(BinaryKind::$kind => (WorkClass::$class, $flops as f64)),* }
@@ -98,9 +103,12 @@ pub struct Binary {
 }
 
 impl Rule for Binary {
+    #[inline]
     fn name(&self) -> &'static str {
         self.kind.name()
     }
+
+    #[inline]
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let op = self.name();
@@ -129,6 +137,8 @@ impl Rule for Binary {
         let shape = broadcast(op, inputs)?;
         Ok(TensorType { dtype: if self.kind.is_predicate() { DType::Bool } else { dtype }, shape })
     }
+
+    #[inline]
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         let (class, flops) = self.kind.cost();

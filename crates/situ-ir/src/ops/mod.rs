@@ -43,21 +43,26 @@ pub type Outputs = SmallVec<[TensorType; 1]>;
 /// What an op is, apart from any device.
 pub trait Rule {
     /// Its name in messages, files and profiles.
+    #[inline]
     fn name(&self) -> &'static str;
 
     /// The types of its outputs, or the error that says why the inputs do not fit.
+    #[inline]
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType>;
 
     /// Its arithmetic and bytes.
+    #[inline]
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work;
 
     /// The dtype by which kernels are registered: that of the first input, or of the output if there is none.
+    #[inline]
     fn kernel_dtype(&self, inputs: &[TensorType], outputs: &[TensorType]) -> DType {
         inputs.first().or(outputs.first()).map_or(DType::F32, |t| t.dtype)
     }
 
     /// For ops that only look at their input differently: the layout of the result in the input's memory, if
     /// the input's strides allow one.
+    #[inline]
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         let _ = (input, output);
         None
@@ -94,32 +99,38 @@ macro_rules! ops {
 
         impl Op {
             /// Its family.
+            #[inline]
             pub fn kind(&self) -> OpKind {
                 match self { $(Op::$variant(_) => OpKind::$variant),* }
             }
 
             /// Its name in messages, files and profiles.
+            #[inline]
             pub fn name(&self) -> &'static str {
                 match self { $(Op::$variant(op) => op.name()),* }
             }
 
             /// The types of its outputs, or the error that says why the inputs do not fit.
+            #[inline]
             pub fn infer(&self, inputs: &[TensorType]) -> Result<Outputs> {
                 let one = match self { $(Op::$variant(op) => op.infer(inputs)),* }?;
                 Ok(Outputs::from_buf([one]))
             }
 
             /// Its arithmetic and bytes.
+            #[inline]
             pub fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
                 match self { $(Op::$variant(op) => op.work(inputs, outputs)),* }
             }
 
             /// The dtype by which its kernels are registered.
+            #[inline]
             pub fn kernel_dtype(&self, inputs: &[TensorType], outputs: &[TensorType]) -> DType {
                 match self { $(Op::$variant(op) => op.kernel_dtype(inputs, outputs)),* }
             }
 
             /// For views: the layout of the result in the input's memory, if strides allow one.
+            #[inline]
             pub fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
                 match self { $(Op::$variant(op) => op.view(input, output)),* }
             }
@@ -151,6 +162,7 @@ ops! {
 }
 
 /// An error unless there are exactly `n` inputs.
+#[inline]
 fn arity(op: &'static str, inputs: &[TensorType], n: usize) -> Result<()> {
     if inputs.len() == n {
         return Ok(());
@@ -159,6 +171,7 @@ fn arity(op: &'static str, inputs: &[TensorType], n: usize) -> Result<()> {
 }
 
 /// An error unless all inputs have one dtype.
+#[inline]
 fn same_dtype(op: &'static str, inputs: &[TensorType]) -> Result<DType> {
     let first = inputs.first().map_or(DType::F32, |t| t.dtype);
     if inputs.iter().all(|t| t.dtype == first) {
@@ -181,6 +194,7 @@ fn float_only(op: &'static str, inputs: &[TensorType], dtype: DType) -> Result<(
 }
 
 /// The error of shapes that do not broadcast, or the shape that they do broadcast to.
+#[inline]
 fn broadcast(op: &'static str, inputs: &[TensorType]) -> Result<situ_core::Shape> {
     let mut shape = inputs[0].shape;
     for t in &inputs[1..] {

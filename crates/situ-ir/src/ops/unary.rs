@@ -24,13 +24,18 @@ macro_rules! unary_table {
             pub const ALL: &'static [UnaryKind] = &[$(UnaryKind::$kind),*];
 
             /// Its name.
+            #[inline]
             pub const fn name(self) -> &'static str {
                 match self { $(UnaryKind::$kind => $name),* }
             }
 
+            #[inline]
+
             const fn takes(self) -> Takes {
                 match self { $(UnaryKind::$kind => Takes::$takes),* }
             }
+
+            #[inline]
 
             const fn cost(self) -> (WorkClass, f64) {
                 match self { $(UnaryKind::$kind => (WorkClass::$class, $flops as f64)),* }
@@ -118,9 +123,12 @@ impl Unary {
 }
 
 impl Rule for Unary {
+    #[inline]
     fn name(&self) -> &'static str {
         self.kind.name()
     }
+
+    #[inline]
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let op = self.name();
@@ -161,6 +169,8 @@ impl Rule for Unary {
         let dtype = if self.kind == UnaryKind::IsNan { DType::Bool } else { dtype };
         Ok(TensorType { dtype, shape })
     }
+
+    #[inline]
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         let (class, flops) = self.kind.cost();
