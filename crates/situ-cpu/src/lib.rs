@@ -4,7 +4,7 @@
 //! - [`level`]: which instructions this processor has, and how one loop is compiled for each of them;
 //! - [`threads`]: the fork-join pool that splits one kernel over cores;
 //! - [`math`]: elementary functions that vectorise;
-//! - primitives over raw memory: [`elementwise`], [`reduce`], [`normalize`].
+//! - primitives over raw memory: [`elementwise`], [`reduce`], [`normalize`], [`movement`].
 //!
 //! Everything here is deterministic: how work is cut into tasks, and the order in which numbers are added, depend on
 //! shapes and on the [`level::Level`], never on the number of threads.
@@ -17,6 +17,7 @@ mod kernels;
 pub mod level;
 pub mod math;
 mod memory;
+pub mod movement;
 pub mod normalize;
 pub mod reduce;
 mod scratch;
