@@ -12,6 +12,7 @@ pub mod error;
 pub mod layout;
 pub mod policy;
 pub mod reason;
+pub mod request;
 pub mod scalar;
 pub mod shape;
 
@@ -23,5 +24,6 @@ pub use error::{Error, OutOfMemory, Result};
 pub use layout::Layout;
 pub use policy::Policy;
 pub use reason::Reason;
+pub use request::Request;
 pub use scalar::{Real, Scalar};
 pub use shape::{Axes, MAX_RANK, Shape, TensorType};

@@ -6,10 +6,9 @@
 use crate::config::{Config, PlacementRule, Table};
 use crate::constant::is_local;
 use crate::logical::LogicalDevice;
-use crate::request::Request;
 use crate::storage::DeviceTensor;
 use situ_core::error::{NoKernel, NoSuchDevice};
-use situ_core::{DeviceId, DeviceKind, DeviceType, Error, Policy, Reason, Result, TensorType};
+use situ_core::{DeviceId, DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
 use situ_device::KernelId;
 use situ_ir::{Op, Work};
 use smallvec::SmallVec;

@@ -4,12 +4,11 @@ use crate::config::PlacementRule;
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
-use crate::request::Request;
 use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, Purpose};
 use situ_core::error::{NoKernel, NoSuchDevice};
-use situ_core::{DeviceKind, DeviceType, Error, Policy, Reason, Result, TensorType};
+use situ_core::{DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
 use std::panic::Location;
 use std::sync::Arc;
 

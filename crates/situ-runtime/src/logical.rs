@@ -166,11 +166,7 @@ impl LogicalDevice {
     /// Its memory figures.
     pub fn memory_info(&self) -> MemoryInfo {
         match self.opened.get() {
-            Some(Ok(opened)) => {
-                let mut info = opened.pool.info();
-                info.reserved += opened.device.staging();
-                info
-            }
+            Some(Ok(opened)) => opened.pool.info(),
             _ => MemoryInfo { limit: self.budget.limit(), ..MemoryInfo::default() },
         }
     }

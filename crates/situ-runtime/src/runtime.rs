@@ -3,10 +3,9 @@
 use crate::config::{Config, Table, host_limit};
 use crate::ledger::{Ledger, LedgerReport};
 use crate::notice::{Notice, Notices};
-use crate::request::Request;
 use crate::storage::DeviceTensor;
 use crate::transfer;
-use situ_core::{Budget, DeviceKind, Error, Result, TensorType};
+use situ_core::{Budget, DeviceKind, Error, Request, Result, TensorType};
 use situ_device::Physical;
 use situ_ir::Op;
 use std::panic::Location;

@@ -1,9 +1,9 @@
 //! What a program asks of the ops it calls: the scopes around a call, already merged.
 
-use situ_core::{DeviceSpec, Policy};
+use crate::{DeviceSpec, Policy};
 
 /// The device and the policies asked for at a call.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Request {
     /// Which devices; the empty spec asks for none in particular.
     pub spec: DeviceSpec,
