@@ -169,7 +169,6 @@ mod tests {
     use super::*;
 
     #[inline]
-
     fn dense(dims: &[usize]) -> Layout {
         Layout::dense(Shape::new(dims).unwrap())
     }

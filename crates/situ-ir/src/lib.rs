@@ -4,9 +4,11 @@
 //! Leaves to others: kernels (`situ-cpu`, `situ-gpu`), where an op runs (`situ-runtime`).
 
 pub mod gradient;
+pub mod graph;
 pub mod ops;
 pub mod work;
 
 pub use gradient::{Application, Builder, Gradients};
+pub use graph::{Content, Graph, GraphBuilder, Node, NodeId, Value};
 pub use ops::{Op, OpKind, Outputs, Rule};
 pub use work::{Work, WorkClass};

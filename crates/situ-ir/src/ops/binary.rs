@@ -37,13 +37,11 @@ macro_rules! binary_table {
             }
 
             #[inline]
-
             const fn signature(self) -> Signature {
                 match self { $(BinaryKind::$kind => Signature::$signature),* }
             }
 
             #[inline]
-
             const fn cost(self) -> (WorkClass, f64) {
                 match self { $(BinaryKind::$kind => (WorkClass::$class, $flops as f64)),* }
             }
@@ -109,7 +107,6 @@ impl Rule for Binary {
     }
 
     #[inline]
-
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let op = self.name();
         arity(op, inputs, 2)?;
@@ -139,7 +136,6 @@ impl Rule for Binary {
     }
 
     #[inline]
-
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         let (class, flops) = self.kind.cost();
         Work::streaming(class, flops, inputs, outputs)

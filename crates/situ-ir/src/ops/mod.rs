@@ -43,15 +43,12 @@ pub type Outputs = SmallVec<[TensorType; 1]>;
 /// What an op is, apart from any device.
 pub trait Rule {
     /// Its name in messages, files and profiles.
-    #[inline]
     fn name(&self) -> &'static str;
 
     /// The types of its outputs, or the error that says why the inputs do not fit.
-    #[inline]
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType>;
 
     /// Its arithmetic and bytes.
-    #[inline]
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work;
 
     /// The dtype by which kernels are registered: that of the first input, or of the output if there is none.

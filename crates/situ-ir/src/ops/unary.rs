@@ -30,13 +30,11 @@ macro_rules! unary_table {
             }
 
             #[inline]
-
             const fn takes(self) -> Takes {
                 match self { $(UnaryKind::$kind => Takes::$takes),* }
             }
 
             #[inline]
-
             const fn cost(self) -> (WorkClass, f64) {
                 match self { $(UnaryKind::$kind => (WorkClass::$class, $flops as f64)),* }
             }
@@ -129,7 +127,6 @@ impl Rule for Unary {
     }
 
     #[inline]
-
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let op = self.name();
         arity(op, inputs, 1)?;
@@ -171,7 +168,6 @@ impl Rule for Unary {
     }
 
     #[inline]
-
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         let (class, flops) = self.kind.cost();
         Work::streaming(class, flops, inputs, outputs)

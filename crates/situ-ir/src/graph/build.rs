@@ -1,0 +1,163 @@
+//! Making graphs, by hand, by tracing, or from another graph.
+
+use super::{Cond, Content, Graph, Node, NodeId, Source, Value, While};
+use crate::ops::{Op, Outputs};
+use situ_core::{DType, Error, Request, Result, TensorType};
+use smallvec::SmallVec;
+
+/// A graph under construction. Every node is checked as it is added.
+#[derive(Clone, Debug, Default)]
+pub struct GraphBuilder {
+    graph: Graph,
+}
+
+impl GraphBuilder {
+    /// An empty graph.
+    pub fn new() -> GraphBuilder {
+        GraphBuilder::default()
+    }
+
+    /// An empty graph with the arguments, captures and variables of another: for passes that write it anew.
+    pub fn like(graph: &Graph) -> GraphBuilder {
+        GraphBuilder {
+            graph: Graph {
+                inputs: graph.inputs.clone(),
+                captures: graph.captures.clone(),
+                variables: graph.variables.clone(),
+                ..Graph::default()
+            },
+        }
+    }
+
+    /// The type of a value.
+    pub fn type_of(&self, value: Value) -> TensorType {
+        self.graph.type_of(value)
+    }
+
+    /// The nodes so far.
+    pub fn nodes(&self) -> &[Node] {
+        &self.graph.nodes
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
+        self.graph.nodes.push(node);
+        NodeId(self.graph.nodes.len() as u32 - 1)
+    }
+
+    fn source_node(&mut self, content: Content, ty: TensorType) -> Value {
+        Value::of(self.push(Node {
+            content,
+            inputs: SmallVec::new(),
+            types: Outputs::from_buf([ty]),
+            request: Request::default(),
+            source: Source::default(),
+        }))
+    }
+
+    /// The next argument.
+    pub fn input(&mut self, ty: TensorType) -> Value {
+        self.graph.inputs.push(ty);
+        self.source_node(Content::Input(self.graph.inputs.len() as u32 - 1), ty)
+    }
+
+    /// The next captured tensor.
+    pub fn capture(&mut self, ty: TensorType) -> Value {
+        self.graph.captures.push(ty);
+        self.source_node(Content::Capture(self.graph.captures.len() as u32 - 1), ty)
+    }
+
+    /// The next variable, as its value when the call begins.
+    pub fn variable(&mut self, ty: TensorType) -> Value {
+        self.graph.variables.push(ty);
+        self.source_node(Content::Variable(self.graph.variables.len() as u32 - 1), ty)
+    }
+
+    /// An op without a scope.
+    pub fn op(&mut self, op: impl Into<Op>, inputs: &[Value]) -> Result<Value> {
+        self.op_with(op.into(), inputs, Request::default(), Source::default())
+    }
+
+    /// An op with the scope and the line it was called under. Its inputs must fit it.
+    pub fn op_with(&mut self, op: Op, inputs: &[Value], request: Request, source: Source) -> Result<Value> {
+        let types: SmallVec<[TensorType; 3]> = inputs.iter().map(|v| self.type_of(*v)).collect();
+        let outputs = op.infer(&types)?;
+        let inputs = inputs.iter().copied().collect();
+        Ok(Value::of(self.push(Node { content: Content::Op(op), inputs, types: outputs, request, source })))
+    }
+
+    /// A condition; the first output's value. Both sides must take `arguments` and give the same types.
+    pub fn cond(
+        &mut self,
+        cond: Cond,
+        predicate: Value,
+        arguments: &[Value],
+        request: Request,
+        source: Source,
+    ) -> Result<NodeId> {
+        let types: Vec<TensorType> = arguments.iter().map(|v| self.type_of(*v)).collect();
+        let sides = [&cond.then, &cond.otherwise];
+        let given = |g: &Graph| g.outputs.iter().map(|v| g.type_of(*v)).collect::<Vec<_>>();
+        let test = self.type_of(predicate);
+        if test.dtype != DType::Bool || test.shape.rank() != 0 {
+            return Err(Error::operands(
+                "cond",
+                &[test],
+                "the condition must be a scalar bool",
+                "reduce it with any or all",
+            ));
+        }
+        if sides.iter().any(|g| g.inputs != types) || given(&cond.then) != given(&cond.otherwise) {
+            return Err(Error::operands(
+                "cond",
+                &types,
+                format!("the sides give {:?} and {:?}", given(&cond.then), given(&cond.otherwise)),
+                "let both sides give the same shapes and dtypes",
+            ));
+        }
+        let types: Outputs = given(&cond.then).into_iter().collect();
+        let inputs = std::iter::once(predicate).chain(arguments.iter().copied()).collect();
+        Ok(self.push(Node { content: Content::Cond(Box::new(cond)), inputs, types, request, source }))
+    }
+
+    /// A loop on an initial state, whose outputs are the final state.
+    pub fn while_loop(
+        &mut self,
+        body: While,
+        state: &[Value],
+        request: Request,
+        source: Source,
+    ) -> Result<NodeId> {
+        let types: Vec<TensorType> = state.iter().map(|v| self.type_of(*v)).collect();
+        let given = |g: &Graph| g.outputs.iter().map(|v| g.type_of(*v)).collect::<Vec<_>>();
+        let test = given(&body.condition);
+        let goes_on = matches!(test.as_slice(), [t] if t.dtype == DType::Bool && t.shape.rank() == 0);
+        if !goes_on
+            || body.condition.inputs != types
+            || body.body.inputs != types
+            || given(&body.body) != types
+        {
+            return Err(Error::operands(
+                "while_loop",
+                &types,
+                format!("the condition gives {test:?} and the body {:?}", given(&body.body)),
+                "the condition gives one scalar bool, and the body the shapes and dtypes of the state",
+            ));
+        }
+        let types = types.into_iter().collect();
+        let inputs = state.iter().copied().collect();
+        Ok(self.push(Node { content: Content::While(Box::new(body)), inputs, types, request, source }))
+    }
+
+    /// A copy of a node of another graph, on other inputs of the same types.
+    pub fn copy(&mut self, node: &Node, inputs: &[Value]) -> NodeId {
+        self.push(Node { inputs: inputs.iter().copied().collect(), ..node.clone() })
+    }
+
+    /// The finished graph.
+    pub fn finish(mut self, outputs: Vec<Value>, updates: Vec<(u32, Value)>) -> Result<Graph> {
+        self.graph.outputs = outputs;
+        self.graph.updates = updates;
+        self.graph.verify()?;
+        Ok(self.graph)
+    }
+}

@@ -1,0 +1,239 @@
+//! Graphs: a traced program as plain data.
+//!
+//! Promises: nodes stand in an order in which each comes after what it reads; a graph is pure (variables enter as values
+//! and leave as updates, so nothing in between is hidden); [`Graph::verify`] says what is wrong with one that is not so.
+//! Leaves to others: which device runs a node (`situ-place`, `situ-runtime`).
+
+mod build;
+mod verify;
+
+pub use build::GraphBuilder;
+
+use crate::ops::{Op, Outputs};
+use situ_core::{Request, TensorType};
+use smallvec::SmallVec;
+use std::fmt;
+use std::panic::Location;
+
+/// The number of a node in its graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// As an index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}", self.0)
+    }
+}
+
+/// One output of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value {
+    /// The node.
+    pub node: NodeId,
+    /// Which of its outputs.
+    pub output: u8,
+}
+
+impl Value {
+    /// The first output of a node.
+    pub fn of(node: NodeId) -> Value {
+        Value { node, output: 0 }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.output {
+            0 => write!(f, "%{}", self.node.0),
+            n => write!(f, "%{}.{n}", self.node.0),
+        }
+    }
+}
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What a node is.
+#[allow(clippy::large_enum_variant, reason = "nearly every node is an op, so boxing it would only add a step")]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Content {
+    /// Argument number n of the function.
+    Input(u32),
+    /// Tensor number n that the function's closure captured.
+    Capture(u32),
+    /// The value of variable number n when the call begins.
+    Variable(u32),
+    /// An op on the node's inputs.
+    Op(Op),
+    /// One of two graphs, by the node's first input (a scalar bool); the others are the arguments of either.
+    Cond(Box<Cond>),
+    /// A graph repeated while another says so, on the node's inputs as the state.
+    While(Box<While>),
+}
+
+impl Content {
+    /// A name for messages and profiles.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Content::Input(_) => "input",
+            Content::Capture(_) => "capture",
+            Content::Variable(_) => "variable",
+            Content::Op(op) => op.name(),
+            Content::Cond(_) => "cond",
+            Content::While(_) => "while_loop",
+        }
+    }
+
+    /// Whether it is given from outside rather than computed.
+    pub fn is_source(&self) -> bool {
+        matches!(self, Content::Input(_) | Content::Capture(_) | Content::Variable(_))
+    }
+}
+
+/// The two sides of a condition. Both take the same arguments and give the same types.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Cond {
+    /// Run where the condition holds.
+    pub then: Graph,
+    /// Run where it does not.
+    pub otherwise: Graph,
+}
+
+/// A loop. Both graphs take the state; the body gives the next state, of the same types.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct While {
+    /// Gives one scalar bool: whether to go on.
+    pub condition: Graph,
+    /// Gives the next state.
+    pub body: Graph,
+}
+
+/// The line of the program that made a node. Never part of what a node means.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Source(pub Option<&'static Location<'static>>);
+
+impl PartialEq for Source {
+    fn eq(&self, _: &Source) -> bool {
+        true
+    }
+}
+impl Eq for Source {}
+impl std::hash::Hash for Source {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(at) => write!(f, "{}:{}", at.file(), at.line()),
+            None => f.write_str("unknown"),
+        }
+    }
+}
+
+/// One step of a graph.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Node {
+    /// What it is.
+    pub content: Content,
+    /// What it reads, made before it.
+    pub inputs: SmallVec<[Value; 3]>,
+    /// The types of its outputs.
+    pub types: Outputs,
+    /// What the scopes around its call asked for.
+    pub request: Request,
+    /// Where it was called.
+    pub source: Source,
+}
+
+/// A traced program. The types of captures and variables are those of the nodes that stand for them.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    inputs: Vec<TensorType>,
+    captures: Vec<TensorType>,
+    variables: Vec<TensorType>,
+    outputs: Vec<Value>,
+    updates: Vec<(u32, Value)>,
+}
+
+impl Graph {
+    /// The nodes, each after what it reads.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The nodes with their numbers.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().enumerate().map(|(i, node)| (NodeId(i as u32), node))
+    }
+
+    /// One node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The type of a value.
+    pub fn type_of(&self, value: Value) -> TensorType {
+        self.nodes[value.node.index()].types[usize::from(value.output)]
+    }
+
+    /// The types of the arguments.
+    pub fn inputs(&self) -> &[TensorType] {
+        &self.inputs
+    }
+
+    /// The types of the captured tensors.
+    pub fn captures(&self) -> &[TensorType] {
+        &self.captures
+    }
+
+    /// The types of the variables it reads or writes.
+    pub fn variables(&self) -> &[TensorType] {
+        &self.variables
+    }
+
+    /// What it returns.
+    pub fn outputs(&self) -> &[Value] {
+        &self.outputs
+    }
+
+    /// The new values of variables, each at most once.
+    pub fn updates(&self) -> &[(u32, Value)] {
+        &self.updates
+    }
+
+    /// Everything that must be computed: outputs, then updates.
+    pub fn results(&self) -> impl Iterator<Item = Value> + '_ {
+        self.outputs.iter().copied().chain(self.updates.iter().map(|(_, value)| *value))
+    }
+
+    /// How many nodes read each value of each node (results count as readers), by node.
+    pub fn readers(&self) -> Vec<Vec<NodeId>> {
+        let mut readers = vec![Vec::new(); self.nodes.len()];
+        for (id, node) in self.iter() {
+            for input in &node.inputs {
+                readers[input.node.index()].push(id);
+            }
+        }
+        readers
+    }
+
+    /// How many nodes and results use each node.
+    pub fn uses(&self) -> Vec<usize> {
+        let mut uses = vec![0; self.nodes.len()];
+        for value in self.nodes.iter().flat_map(|n| n.inputs.iter().copied()).chain(self.results()) {
+            uses[value.node.index()] += 1;
+        }
+        uses
+    }
+}
