@@ -24,7 +24,7 @@ pub use configure::PhysicalDevice;
 pub use costs::CostTable;
 pub use ledger::{Cause, Entry, LedgerReport};
 pub use logical::LogicalDevice;
-pub use notice::{Notice, Topic};
+pub use notice::{Listener, Notice, Topic};
 pub use pool::MemoryInfo;
 pub use runtime::{Builder, Owner, Runtime, discover};
 pub use situ_core::Request;

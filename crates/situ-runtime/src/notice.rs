@@ -27,17 +27,18 @@ pub enum Topic {
     Placement,
 }
 
-type Listener = dyn Fn(&Notice) + Send + Sync;
+/// Something that is told of notices.
+pub type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
 
 /// Where notices go, and what was said already.
 #[derive(Default)]
 pub(crate) struct Notices {
-    listener: RwLock<Option<Box<Listener>>>,
+    listener: RwLock<Option<Listener>>,
     said: Mutex<HashSet<(Topic, &'static str, DType, DeviceId)>>,
 }
 
 impl Notices {
-    pub(crate) fn set_listener(&self, listener: Option<Box<Listener>>) {
+    pub(crate) fn set_listener(&self, listener: Option<Listener>) {
         *self.listener.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = listener;
     }
 

@@ -252,10 +252,6 @@ impl Pool {
         state.whole_limit_reserved = false;
     }
 
-    pub(crate) fn budget(&self) -> &Arc<Budget> {
-        &self.budget
-    }
-
     pub(crate) fn info(&self) -> MemoryInfo {
         let mut state = self.state();
         state.empty_bins();

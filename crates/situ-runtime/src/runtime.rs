@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Table, host_limit};
 use crate::ledger::{Ledger, LedgerReport};
-use crate::notice::{Notice, Notices};
+use crate::notice::{Listener, Notices};
 use crate::storage::DeviceTensor;
 use crate::transfer;
 use situ_core::{Budget, DeviceKind, Error, Request, Result, TensorType};
@@ -218,7 +218,7 @@ impl Runtime {
     }
 
     /// Takes notices (fallbacks, copies, placements) over from standard error; `None` gives them back.
-    pub fn set_listener(&self, listener: Option<Box<dyn Fn(&Notice) + Send + Sync>>) {
+    pub fn set_listener(&self, listener: Option<Listener>) {
         self.inner.notices.set_listener(listener);
     }
 }

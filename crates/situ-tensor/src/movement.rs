@@ -54,8 +54,8 @@ impl Tensor {
         let rank = self.rank();
         let mut perm = [0usize; MAX_RANK];
         if order.is_empty() {
-            for axis in 0..rank {
-                perm[axis] = rank - 1 - axis;
+            for (axis, from) in perm.iter_mut().zip((0..rank).rev()) {
+                *axis = from;
             }
         } else {
             if order.len() != rank {

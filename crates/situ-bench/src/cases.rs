@@ -1,0 +1,84 @@
+//! The benchmark's cases on situ's eager API, as a user would write them. Names and shapes are those of `bench/cases.py`.
+
+use situ_core::{DType, Error, Result};
+use situ_tensor::{Tensor, ones, random::Generator, zeros};
+
+/// A case ready to be timed: one call is one repetition.
+pub(crate) type Call = Box<dyn Fn() -> Result<Tensor>>;
+
+/// Every case there is.
+pub(crate) const NAMES: &[&str] = &[
+    "eager_add_4",
+    "matmul_64x64x64",
+    "matmul_256x256x256",
+    "matmul_1024x1024x1024",
+    "matmul_2048x2048x2048",
+    "matmul_32x784x128",
+    "matmul_32x2048x365",
+    "matmul_1x4096x4096",
+    "softmax_32x365",
+    "softmax_4096x365",
+    "softmax_1024x32000",
+    "layer_norm_4096x1024",
+    "add_1m",
+    "add_16m",
+    "add_relu_16m",
+    "exp_1m",
+    "sum_16m",
+];
+
+fn dims(size: &str) -> Result<Vec<usize>> {
+    match size {
+        "4" => Ok(vec![4]),
+        "1m" => Ok(vec![1 << 20]),
+        "16m" => Ok(vec![1 << 24]),
+        list => list
+            .split('x')
+            .map(|n| {
+                n.parse()
+                    .map_err(|_| Error::argument("bench", format!("no size in '{size}'"), "see the list"))
+            })
+            .collect(),
+    }
+}
+
+/// Makes a case's inputs and the call that is timed.
+pub(crate) fn prepare(name: &str) -> Result<Call> {
+    let unknown = || Error::argument("bench", format!("there is no case '{name}'"), "ask for the list");
+    let (op, size) = name.rsplit_once('_').ok_or_else(unknown)?;
+    let dims = dims(size)?;
+    let generator = Generator::new(1);
+    let normal = |dims: &[usize]| generator.normal(dims, 0.0, 1.0, DType::F32);
+    Ok(match (op, dims.as_slice()) {
+        ("eager_add" | "add", dims) => {
+            let (a, b) = (normal(dims)?, normal(dims)?);
+            Box::new(move || a.add(&b))
+        }
+        ("add_relu", dims) => {
+            let (a, b) = (normal(dims)?, normal(dims)?);
+            Box::new(move || a.add(&b)?.relu())
+        }
+        ("exp", dims) => {
+            let a = normal(dims)?;
+            Box::new(move || a.exp())
+        }
+        ("sum", dims) => {
+            let a = normal(dims)?;
+            Box::new(move || a.sum(&[]))
+        }
+        ("matmul", [m, k, n]) => {
+            let (a, b) = (normal(&[*m, *k])?, normal(&[*k, *n])?);
+            Box::new(move || a.matmul(&b))
+        }
+        ("softmax", dims) => {
+            let a = normal(dims)?;
+            Box::new(move || a.softmax(-1))
+        }
+        ("layer_norm", dims @ [_, columns]) => {
+            let (x, scale, shift) =
+                (normal(dims)?, ones(&[*columns], DType::F32)?, zeros(&[*columns], DType::F32)?);
+            Box::new(move || x.layer_norm(&scale, &shift, 1e-5))
+        }
+        _ => return Err(unknown()),
+    })
+}
