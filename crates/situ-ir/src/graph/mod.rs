@@ -64,7 +64,10 @@ impl fmt::Debug for Value {
 }
 
 /// What a node is.
-#[allow(clippy::large_enum_variant, reason = "nearly every node is an op, so boxing it would only add a step")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every node is an op, so boxing it would only add a step"
+)]
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Content {
     /// Argument number n of the function.

@@ -5,6 +5,7 @@
 pub mod binary;
 pub mod cast;
 pub mod cross_entropy;
+pub mod fused;
 pub mod generate;
 pub mod index;
 pub mod join;
@@ -25,6 +26,7 @@ use smallvec::SmallVec;
 pub use binary::{Binary, BinaryKind};
 pub use cast::Cast;
 pub use cross_entropy::{CrossEntropy, SparseCrossEntropy};
+pub use fused::{Fused, Program, Register, Step};
 pub use generate::{Eye, Fill, Range};
 pub use index::{Gather, OneHot, ScatterAdd};
 pub use join::{Concat, Pad, Tile};
@@ -45,8 +47,13 @@ pub trait Rule {
     /// Its name in messages, files and profiles.
     fn name(&self) -> &'static str;
 
-    /// The types of its outputs, or the error that says why the inputs do not fit.
+    /// The type of its first output, or the error that says why the inputs do not fit.
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType>;
+
+    /// The types of all its outputs: one, unless the op says otherwise.
+    fn outputs(&self, inputs: &[TensorType]) -> Result<Outputs> {
+        Ok(Outputs::from_buf([self.infer(inputs)?]))
+    }
 
     /// Its arithmetic and bytes.
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work;
@@ -110,8 +117,7 @@ macro_rules! ops {
             /// The types of its outputs, or the error that says why the inputs do not fit.
             #[inline]
             pub fn infer(&self, inputs: &[TensorType]) -> Result<Outputs> {
-                let one = match self { $(Op::$variant(op) => op.infer(inputs)),* }?;
-                Ok(Outputs::from_buf([one]))
+                match self { $(Op::$variant(op) => op.outputs(inputs)),* }
             }
 
             /// Its arithmetic and bytes.
@@ -156,6 +162,7 @@ ops! {
     Concat Pad Tile
     Gather ScatterAdd OneHot
     Fill Range Eye Random
+    Fused
 }
 
 /// An error unless there are exactly `n` inputs.

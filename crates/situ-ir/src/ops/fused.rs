@@ -1,0 +1,197 @@
+//! Several elementwise ops as one: no intermediate result goes through memory.
+
+use super::{Binary, Cast, Op, Outputs, Rule, Unary, Where};
+use crate::work::{Work, WorkClass};
+use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
+use std::sync::Arc;
+
+/// A value within a fused program: an input, or the result of a step. Inputs come first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Register(pub u16);
+
+impl Register {
+    /// As an index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// One step of a fused program, on registers made before it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Step {
+    /// A constant.
+    Constant(Scalar),
+    /// A function of one register.
+    Unary(Unary, Register),
+    /// A function of two registers.
+    Binary(Binary, Register, Register),
+    /// The second register where the first holds, else the third.
+    Where(Register, Register, Register),
+    /// A conversion.
+    Cast(Cast, Register),
+}
+
+impl Step {
+    /// The registers it reads, in order.
+    pub fn reads(&self) -> impl Iterator<Item = Register> {
+        let list = match *self {
+            Step::Constant(_) => [None; 3],
+            Step::Unary(_, a) | Step::Cast(_, a) => [Some(a), None, None],
+            Step::Binary(_, a, b) => [Some(a), Some(b), None],
+            Step::Where(c, a, b) => [Some(c), Some(a), Some(b)],
+        };
+        list.into_iter().flatten()
+    }
+
+    /// The op that does this step alone; `None` for a constant.
+    pub fn op(&self) -> Option<Op> {
+        match *self {
+            Step::Constant(_) => None,
+            Step::Unary(op, _) => Some(op.into()),
+            Step::Binary(op, ..) => Some(op.into()),
+            Step::Where(..) => Some(Where.into()),
+            Step::Cast(op, _) => Some(op.into()),
+        }
+    }
+}
+
+/// What a fused op computes for each element of the result.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Program {
+    inputs: Vec<DType>,
+    steps: Vec<Step>,
+    dtypes: Vec<DType>,
+    outputs: Vec<Register>,
+}
+
+impl Program {
+    /// The most inputs and outputs together: what one GPU kernel can bind.
+    pub const MAX_BINDINGS: usize = 7;
+
+    /// A program; an error where a step reads what is not made before it, or has a dtype it can't take.
+    pub fn new(inputs: Vec<DType>, steps: Vec<Step>, outputs: Vec<Register>) -> Result<Program> {
+        let broken = |why: String| Error::argument("fused", why, "this is a defect of what made the program");
+        let mut dtypes = inputs.clone();
+        for step in &steps {
+            if let Some(late) = step.reads().find(|r| r.index() >= dtypes.len()) {
+                return Err(broken(format!("step {step:?} reads register {} before it is made", late.0)));
+            }
+            let dtype = match (*step, step.op()) {
+                (Step::Constant(value), _) => value.dtype(),
+                (_, Some(op)) => {
+                    let scalar = |r: Register| TensorType::new(dtypes[r.index()], Shape::SCALAR);
+                    let types: Vec<TensorType> = step.reads().map(scalar).collect();
+                    op.infer(&types)?[0].dtype
+                }
+                (_, None) => return Err(broken(format!("step {step:?} is no op"))),
+            };
+            dtypes.push(dtype);
+        }
+        if outputs.is_empty() || outputs.iter().any(|r| r.index() >= dtypes.len() || r.index() < inputs.len())
+        {
+            return Err(broken(format!("the outputs {outputs:?} are not results of steps")));
+        }
+        if inputs.len() + outputs.len() > Program::MAX_BINDINGS || dtypes.len() > usize::from(u16::MAX) {
+            return Err(broken(format!(
+                "{} inputs and {} outputs are too many",
+                inputs.len(),
+                outputs.len()
+            )));
+        }
+        Ok(Program { inputs, steps, dtypes, outputs })
+    }
+
+    /// The dtypes of the inputs, which are the first registers.
+    pub fn inputs(&self) -> &[DType] {
+        &self.inputs
+    }
+
+    /// The steps; step i writes register `inputs + i`.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The registers that are written to memory.
+    pub fn outputs(&self) -> &[Register] {
+        &self.outputs
+    }
+
+    /// The dtype of a register.
+    pub fn dtype(&self, register: Register) -> DType {
+        self.dtypes[register.index()]
+    }
+}
+
+/// A fused elementwise op. Inputs broadcast to one shape, which all outputs have.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Fused {
+    /// What it computes.
+    pub program: Arc<Program>,
+}
+
+impl Rule for Fused {
+    fn name(&self) -> &'static str {
+        "fused"
+    }
+
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        Ok(self.outputs(inputs)?[0])
+    }
+
+    fn outputs(&self, inputs: &[TensorType]) -> Result<Outputs> {
+        let program = &self.program;
+        super::arity("fused", inputs, program.inputs.len())?;
+        if inputs.iter().zip(&program.inputs).any(|(t, d)| t.dtype != *d) {
+            return Err(Error::operands(
+                "fused",
+                inputs,
+                format!("the program takes {:?}", program.inputs),
+                "",
+            ));
+        }
+        let shape = if inputs.is_empty() { Shape::SCALAR } else { super::broadcast("fused", inputs)? };
+        Ok(program.outputs.iter().map(|r| TensorType { dtype: program.dtype(*r), shape }).collect())
+    }
+
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        let elements = outputs.first().map_or(0, |t| t.shape.elements()) as f64;
+        let unit = [TensorType::new(DType::F32, Shape::SCALAR)];
+        let mut class = WorkClass::Elementwise;
+        let mut flops = 0.0;
+        for op in self.program.steps.iter().filter_map(Step::op) {
+            let work = op.work(&unit, &unit);
+            flops += work.flops;
+            if work.class == WorkClass::Transcendental {
+                class = WorkClass::Transcendental;
+            }
+        }
+        Work { flops: flops * elements, ..Work::streaming(class, 0.0, inputs, outputs) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BinaryKind, UnaryKind};
+    use super::*;
+
+    #[test]
+    fn a_program_checks_its_steps_and_infers_broadcast_outputs() {
+        let add = Step::Binary(Binary { kind: BinaryKind::Add }, Register(0), Register(1));
+        let relu = Step::Unary(Unary::new(UnaryKind::Relu), Register(2));
+        let program = Program::new(vec![DType::F32; 2], vec![add, relu], vec![Register(3)]).unwrap();
+        let fused = Fused { program: Arc::new(program) };
+        let ty = |dims: &[usize]| TensorType::new(DType::F32, Shape::new(dims).unwrap());
+        let out = Op::from(fused).infer(&[ty(&[4, 1]), ty(&[3])]).unwrap();
+        assert_eq!(out.as_slice(), [ty(&[4, 3])]);
+        assert!(
+            Program::new(vec![DType::F32], vec![add], vec![Register(2)]).is_err(),
+            "register 1 is not made yet"
+        );
+        let and = Step::Binary(Binary { kind: BinaryKind::And }, Register(0), Register(0));
+        assert!(
+            Program::new(vec![DType::F32], vec![and], vec![Register(1)]).is_err(),
+            "floats have no logic"
+        );
+        assert!(Program::new(vec![DType::F32], vec![], vec![Register(0)]).is_err(), "an input is no result");
+    }
+}
