@@ -3,7 +3,7 @@
 //! Promises: several contexts may share an adapter; no error of the driver becomes a panic; a lost device is
 //! remembered, because calls on it stay silent. Leaves ordering of work to `stream` and memory limits to the runtime.
 
-use crate::adapters::Adapter;
+use crate::adapters::{Adapter, AdapterKind};
 use crate::fault::Fault;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +13,7 @@ pub(crate) struct Context {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: wgpu::Limits,
+    software: bool,
     condition: Arc<Condition>,
 }
 
@@ -50,7 +51,7 @@ impl Context {
             tracing::error!(%error, "uncaptured GPU error");
             seen.stray.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| describe(&error));
         }));
-        Ok(Context { device, queue, limits, condition })
+        Ok(Context { device, queue, limits, software: adapter.kind == AdapterKind::Software, condition })
     }
 
     /// `Err` once the device is lost, or if the driver rejected work since the last call.
@@ -62,6 +63,11 @@ impl Context {
             Some(message) => Err(Fault::Internal(message)),
             None => Ok(()),
         }
+    }
+
+    /// Whether the driver runs kernels on the CPU: loads are dear there, and shared memory is no help.
+    pub(crate) fn is_software(&self) -> bool {
+        self.software
     }
 
     /// Why the device is gone for good, once it is.

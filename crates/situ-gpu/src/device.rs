@@ -27,13 +27,13 @@ pub fn physical() -> Vec<Arc<dyn Physical>> {
 
 /// A GPU that the machine has.
 #[derive(Debug)]
-struct PhysicalGpu {
+pub(crate) struct PhysicalGpu {
     adapter: Adapter,
     description: Description,
 }
 
 impl PhysicalGpu {
-    fn new(adapter: Adapter) -> PhysicalGpu {
+    pub(crate) fn new(adapter: Adapter) -> PhysicalGpu {
         let class = match adapter.kind {
             AdapterKind::Discrete => DeviceClass::DiscreteGpu,
             AdapterKind::Integrated => DeviceClass::IntegratedGpu,

@@ -117,6 +117,7 @@ impl Pipelines {
     }
 
     /// How many kernels have been compiled.
+    #[cfg(test)]
     pub(crate) fn compiled(&self) -> usize {
         self.made.read().unwrap_or_else(PoisonError::into_inner).len()
     }

@@ -1,4 +1,7 @@
-//! Matrix products, tiled in workgroup memory; batches broadcast, and either side may lie any way.
+//! Matrix products; batches broadcast, and either side may lie any way.
+//!
+//! On hardware, tiles are shared in workgroup memory. On a software driver that memory is no faster than any other and
+//! every load is dear, so there each invocation makes a large block straight from memory.
 
 use super::Kernel;
 use super::run::{Params, Run, element_offset};
@@ -10,24 +13,66 @@ use situ_core::{DType, Layout, Shape, TensorType};
 use situ_device::{Check, Registry};
 use situ_ir::ops::matmul::Dims;
 use situ_ir::{Op, OpKind};
+use std::fmt::Write;
 use std::sync::Arc;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add(OpKind::Matmul, &[DType::F32, DType::I32], Kernel::new(run));
 }
 
-/// The side of the square that a workgroup makes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
+/// How a workgroup makes its part of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tile {
-    /// 16: one result per invocation, for products that would fill few large tiles.
-    Small = 16,
-    /// 64: four by four results per invocation.
-    Large = 64,
+    /// 16 by 16 with shared tiles: one result per invocation, for products that would fill few large tiles.
+    Small,
+    /// 64 by 64 with shared tiles: four by four results per invocation.
+    Large,
+    /// So many rows and columns of results per invocation, straight from memory.
+    Direct { rows: usize, columns: usize },
 }
 
 /// Below this many large tiles, most of a GPU would stand idle.
 const ENOUGH_TILES: usize = 16;
+
+impl Tile {
+    fn choose(m: usize, n: usize, batches: usize, software: bool) -> Tile {
+        if software {
+            let block = |size| if size < 8 { 1 } else { 8 };
+            return Tile::Direct { rows: block(m), columns: block(n) };
+        }
+        if m < 8 || n < 8 {
+            return Tile::Direct { rows: 1, columns: 1 };
+        }
+        let large = m.div_ceil(64) * n.div_ceil(64) * batches;
+        if large >= ENOUGH_TILES && m > 16 && n > 16 { Tile::Large } else { Tile::Small }
+    }
+
+    fn invocations(self) -> usize {
+        match self {
+            Tile::Small | Tile::Large => 256,
+            Tile::Direct { .. } => 64,
+        }
+    }
+
+    /// Rows and columns of results that a workgroup makes. A single row is as wide as the workgroup.
+    fn size(self) -> (usize, usize) {
+        match self {
+            Tile::Small => (16, 16),
+            Tile::Large => (64, 64),
+            Tile::Direct { rows: 1, columns } => (1, 64 * columns),
+            Tile::Direct { rows, columns: 1 } => (64 * rows, 1),
+            Tile::Direct { rows, columns } => (8 * rows, 8 * columns),
+        }
+    }
+
+    fn variant(self) -> u64 {
+        match self {
+            Tile::Small => 0,
+            Tile::Large => 1,
+            Tile::Direct { rows, columns } => (rows * 16 + columns) as u64,
+        }
+    }
+}
 
 fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Op::Matmul(op) = run.call.op else { return Err(Fault::Internal("not a matmul".into())) };
@@ -39,11 +84,10 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (a_batch, b_batch) = (batch_strides(a.layout, &batch), batch_strides(b.layout, &batch));
     let space = Space::merged(&batch, [a_batch.strides(), b_batch.strides()]);
 
-    let tiles = |side: Tile| m.div_ceil(side as usize) * n.div_ceil(side as usize) * batch.elements();
-    let tile = if tiles(Tile::Large) >= ENOUGH_TILES && m > 16 && n > 16 { Tile::Large } else { Tile::Small };
+    let tile = Tile::choose(m, n, batch.elements(), run.stream.context().is_software());
     let elem = Elem::of(output.dtype)?;
-    let variant = tile as u64 * 4 + elem as u64;
-    let pipeline = run.pipeline(PipelineKey { kernel: "matmul", variant }, || source(tile, elem))?;
+    let key = PipelineKey { kernel: "matmul", variant: tile.variant() * 4 + elem as u64 };
+    let pipeline = run.pipeline(key, || source(tile, elem))?;
     let offsets = [element_offset(a), element_offset(b), batch.elements() as u32, element_offset(output)];
     let mut params = Params::new([m as u32, n as u32, k as u32, space.rank as u32], offsets)
         .with([a_row, a_inner, b_inner, b_column]);
@@ -52,7 +96,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         params = params.axis(axis, [space.sizes[axis], sa, sb, 0]);
     }
     let blocks = [run.block(a)?, run.block(b)?, run.block(output)?];
-    run.dispatch(&pipeline, &blocks, &params, tiles(tile))?;
+    let (down, across) = tile.size();
+    run.dispatch(&pipeline, &blocks, &params, m.div_ceil(down) * n.div_ceil(across) * batch.elements())?;
     Ok(None)
 }
 
@@ -71,12 +116,57 @@ fn batch_strides(layout: &Layout, batch: &Shape) -> Layout {
 
 fn source(tile: Tile, elem: Elem) -> Source {
     let mut wgsl = format!("alias T = {0};\nalias V = vec4<{0}>;\n", elem.wgsl());
+    let (down, across) = tile.size();
+    wgsl += &format!("const DOWN: u32 = {down}u;\nconst ACROSS: u32 = {across}u;\n");
     wgsl += include_str!("wgsl/matmul_load.wgsl");
-    wgsl += &match tile {
-        Tile::Small => include_str!("wgsl/matmul_small.wgsl").to_string(),
-        Tile::Large => include_str!("wgsl/matmul_large.wgsl").to_string(),
-    };
-    wgsl += &entry(256);
-    wgsl += &format!("    tile(group, lane, {}u);\n}}\n", tile as u8);
+    match tile {
+        Tile::Small => wgsl += include_str!("wgsl/matmul_small.wgsl"),
+        Tile::Large => wgsl += include_str!("wgsl/matmul_large.wgsl"),
+        Tile::Direct { rows, columns } => wgsl += &direct(rows, columns, across / columns),
+    }
+    wgsl += &entry(tile.invocations());
+    wgsl += "    tile(group, lane);\n}\n";
     Source { buffers: vec![View::Words; 3], wgsl }
+}
+
+/// The text of `tile` for blocks of `rows` by `columns`, `beside` of them side by side in a workgroup. Written out,
+/// because registers cannot be indexed.
+fn direct(rows: usize, columns: usize, beside: usize) -> String {
+    let mut text = format!(
+        "fn tile(group: u32, lane: u32) {{
+    let place = place_of(group);
+    let row = place.row + (lane / {beside}u) * {rows}u;
+    let column = place.column + (lane % {beside}u) * {columns}u;
+    let sizes = params.w[0];
+    let own = params.w[2];
+    if row >= sizes.x || column >= sizes.y {{ return; }}
+    // Rows and columns beyond the end are read as the last one, and not stored.\n"
+    );
+    let mut line = |args: std::fmt::Arguments<'_>| {
+        let _ = writeln!(text, "    {args}");
+    };
+    for i in 0..rows {
+        line(format_args!("var a{i} = place.a + min(row + {i}u, sizes.x - 1u) * own.x;"));
+    }
+    for j in 0..columns {
+        line(format_args!("var b{j}_at = place.b + min(column + {j}u, sizes.y - 1u) * own.w;"));
+    }
+    for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
+        line(format_args!("var r{i}_{j} = T(0);"));
+    }
+    line(format_args!("for (var k = 0u; k < sizes.z; k++) {{"));
+    for j in 0..columns {
+        line(format_args!("    let y{j} = bitcast<T>(b1[b{j}_at]); b{j}_at += own.z;"));
+    }
+    for i in 0..rows {
+        line(format_args!("    let x{i} = bitcast<T>(b0[a{i}]); a{i} += own.y;"));
+        for j in 0..columns {
+            line(format_args!("    r{i}_{j} += x{i} * y{j};"));
+        }
+    }
+    line(format_args!("}}"));
+    for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
+        line(format_args!("store(place, row + {i}u, column + {j}u, r{i}_{j});"));
+    }
+    text + "}\n"
 }

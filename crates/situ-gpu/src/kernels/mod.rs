@@ -15,6 +15,7 @@ mod generate;
 mod index;
 mod join;
 mod matmul;
+mod random;
 mod reduce;
 mod rows;
 mod run;
@@ -80,6 +81,7 @@ pub(crate) fn registry() -> Registry<Kernel> {
     join::register(&mut registry);
     generate::register(&mut registry);
     index::register(&mut registry);
+    random::register(&mut registry);
     matmul::register(&mut registry);
     reduce::register(&mut registry);
     rows::register(&mut registry);

@@ -119,8 +119,12 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
     // Neighbouring invocations read neighbouring elements: then one each is as good as a team.
     let inner = round.kept.rank.checked_sub(1).map(|last| round.kept.strides[0][last]);
     let columns = round.rows >= 2048 && inner == Some(1);
-    let team = if columns && round.cuts == 1 { Team::Alone } else { Team::for_length(round.length) };
-    let team = if round.cuts > 1 { Team::Group } else { team };
+    let software = run.stream.context().is_software();
+    let team = match (round.cuts, columns) {
+        (1, true) => Team::Alone,
+        (1, false) => Team::choose(round.rows, round.length, software),
+        _ => Team::Group,
+    };
     let sizes = [round.rows as u32, round.kept.rank as u32, round.reduced.rank as u32, round.length as u32];
     let cut = round.length.div_ceil(round.cuts);
     let mut params = Params::new(sizes, [round.from.1, 0, 0, round.to.1]).with([

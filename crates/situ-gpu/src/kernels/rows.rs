@@ -50,6 +50,10 @@ impl Rows {
         }
     }
 
+    fn team(&self, run: &Run<'_>) -> Team {
+        Team::choose(self.count, self.length, run.stream.context().is_software())
+    }
+
     fn params(&self, offsets: [u32; 4], own: [u32; 4]) -> Params {
         let sizes = [self.count as u32, self.space.rank as u32, 0, self.length as u32];
         let mut params = Params::new(sizes, offsets).with(own);
@@ -85,7 +89,7 @@ fn softmax(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let axis = usize::from(op.axis);
     let rows = Rows::of(axis, input.layout, None);
     let inner: usize = input.layout.shape()[axis + 1..].iter().product();
-    let team = Team::for_length(rows.length);
+    let team = rows.team(run);
     let pipeline = pipeline(run, "softmax", team, &[View::Words; 2], &[include_str!("wgsl/softmax.wgsl")])?;
     let params = rows.params(
         [element_offset(input), 0, 0, element_offset(output)],
@@ -100,7 +104,7 @@ fn layer_norm(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (input, scale, shift, output) = (run.input(0), run.input(1), run.input(2), run.output());
     let axis = input.layout.shape().rank() - 1;
     let rows = Rows::of(axis, input.layout, None);
-    let team = Team::for_length(rows.length);
+    let team = rows.team(run);
     let pipeline =
         pipeline(run, "layer_norm", team, &[View::Words; 4], &[include_str!("wgsl/layer_norm.wgsl")])?;
     let params = rows.params(
@@ -123,7 +127,7 @@ fn cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (logits, labels, output) = (run.input(0), run.input(1), run.output());
     let axis = logits.layout.shape().rank() - 1;
     let rows = Rows::of(axis, logits.layout, Some(labels.layout));
-    let team = Team::for_length(rows.length);
+    let team = rows.team(run);
     let texts = [SHIFT_AND_LOG, include_str!("wgsl/cross_entropy.wgsl")];
     let pipeline = pipeline(run, "cross_entropy", team, &[View::Words; 3], &texts)?;
     let params = rows.params(
@@ -139,7 +143,7 @@ fn sparse_cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (logits, labels, output) = (run.input(0), run.input(1), run.output());
     let axis = logits.layout.shape().rank() - 1;
     let rows = Rows::of(axis, logits.layout, None);
-    let team = Team::for_length(rows.length);
+    let team = rows.team(run);
     let buffers = [View::Words, View::Words, View::Words, View::Atomics];
     let texts = [SHIFT_AND_LOG, include_str!("wgsl/sparse_cross_entropy.wgsl")];
     let pipeline = pipeline(run, "sparse_cross_entropy", team, &buffers, &texts)?;

@@ -17,9 +17,10 @@ pub(crate) enum Team {
 }
 
 impl Team {
-    /// The team for rows of this length.
-    pub(crate) fn for_length(length: usize) -> Team {
-        if length <= 64 { Team::Alone } else { Team::Group }
+    /// The team for `rows` rows of `length` elements.
+    pub(crate) fn choose(rows: usize, length: usize, software: bool) -> Team {
+        // A software driver gains nothing from joining in shared memory, once there are rows for all its lanes.
+        if length <= 64 || (software && rows >= 64) { Team::Alone } else { Team::Group }
     }
 
     /// Workgroups for that many rows.

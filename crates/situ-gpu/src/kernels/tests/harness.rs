@@ -1,22 +1,46 @@
 //! A tiny eager runner: tensors in blocks of their own, one launch per call, no pool.
 
+use crate::adapters::{AdapterKind, find_adapters};
+use crate::device::PhysicalGpu;
 use situ_core::{Budget, DeviceId, Element, Error, Layout, Shape, TensorType};
-use situ_device::{Arg, Block, Call, Check, Device, Open, Region};
+use situ_device::{Arg, Block, Call, Check, Device, Open, Physical, Region};
 use situ_ir::Op;
+use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
-static DEVICE: LazyLock<Option<Arc<dyn Device>>> = LazyLock::new(|| {
-    let gpu = crate::physical().into_iter().next()?;
+static DEVICE: LazyLock<Option<Arc<dyn Device>>> = LazyLock::new(|| open(false));
+static AS_HARDWARE: LazyLock<Option<Arc<dyn Device>>> = LazyLock::new(|| open(true));
+
+thread_local! {
+    static PRETEND: Cell<bool> = const { Cell::new(false) };
+}
+
+fn open(as_hardware: bool) -> Option<Arc<dyn Device>> {
+    let mut adapter = find_adapters().into_iter().next()?;
+    if as_hardware {
+        adapter.kind = AdapterKind::Discrete;
+    }
     let open = Open { id: DeviceId::gpu(0), cores: None, threads: None, budget: Budget::new(None) };
-    Some(gpu.open(&open).expect("the adapter opens"))
-});
+    Some(PhysicalGpu::new(adapter).open(&open).expect("the adapter opens"))
+}
 
 /// One device for all tests, so that each shader is compiled once.
 pub(crate) fn device() -> Option<&'static dyn Device> {
-    if DEVICE.is_none() {
+    let device = if PRETEND.get() { &AS_HARDWARE } else { &DEVICE };
+    if device.is_none() {
         println!("skipped: no GPU adapter");
     }
-    DEVICE.as_deref()
+    device.as_deref()
+}
+
+/// Runs a test as it is, and once more with the kernels that hardware gets, whatever the adapter is.
+pub(crate) fn on_both_paths(test: fn()) {
+    if device().is_some() {
+        test();
+        PRETEND.set(true);
+        test();
+        PRETEND.set(false);
+    }
 }
 
 /// A tensor on the device.

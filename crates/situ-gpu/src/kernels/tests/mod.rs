@@ -5,5 +5,6 @@ mod harness;
 mod index;
 mod matmul;
 mod movement;
+mod random;
 mod reduce;
 mod rows;

@@ -85,105 +85,101 @@ fn check(t: &Tensor, axes: &[usize]) {
 
 #[test]
 fn every_kind_over_every_set_of_axes_and_through_views() {
-    if device().is_none() {
-        return;
-    }
-    let t = Tensor::new(&[3, 5, 7, 2], &numbers(210, 1));
-    for axes in [&[][..], &[0], &[1], &[3], &[0, 2], &[1, 2], &[1, 3], &[0, 1, 2, 3]] {
-        check(&t, axes);
-    }
-    check(&t.permute(&[2, 0, 3, 1]), &[0, 3]);
-    check(&t.slice(&[2, 4, 6, 1], &[-1, -2, -1, -1], &[3, 2, 7, 2]), &[1, 2]);
-    check(&Tensor::new(&[1, 4], &numbers(4, 9)).expand(&[6, 4]), &[0]);
+    on_both_paths(|| {
+        let t = Tensor::new(&[3, 5, 7, 2], &numbers(210, 1));
+        for axes in [&[][..], &[0], &[1], &[3], &[0, 2], &[1, 2], &[1, 3], &[0, 1, 2, 3]] {
+            check(&t, axes);
+        }
+        check(&t.permute(&[2, 0, 3, 1]), &[0, 3]);
+        check(&t.slice(&[2, 4, 6, 1], &[-1, -2, -1, -1], &[3, 2, 7, 2]), &[1, 2]);
+        check(&Tensor::new(&[1, 4], &numbers(4, 9)).expand(&[6, 4]), &[0]);
+    });
 }
 
 #[test]
 fn long_rows_many_columns_and_rows_that_are_cut_up() {
-    if device().is_none() {
-        return;
-    }
-    let near_one = |n, salt| numbers(n, salt).iter().map(|x| 1.0 + x * 1e-4).collect::<Vec<f32>>();
-    check(&Tensor::new(&[3, 300], &near_one(900, 1)), &[1]);
-    check(&Tensor::new(&[90, 2500], &near_one(225_000, 2)), &[0]);
-    check(&Tensor::new(&[2, 40_000], &near_one(80_000, 3)), &[1]);
-    check(&Tensor::new(&[100_001], &near_one(100_001, 4)), &[0]);
+    on_both_paths(|| {
+        let near_one = |n, salt| numbers(n, salt).iter().map(|x| 1.0 + x * 1e-4).collect::<Vec<f32>>();
+        check(&Tensor::new(&[3, 300], &near_one(900, 1)), &[1]);
+        check(&Tensor::new(&[90, 2500], &near_one(225_000, 2)), &[0]);
+        check(&Tensor::new(&[2, 40_000], &near_one(80_000, 3)), &[1]);
+        check(&Tensor::new(&[100_001], &near_one(100_001, 4)), &[0]);
+    });
 }
 
 #[test]
 fn nan_and_infinity_and_nothing() {
-    if device().is_none() {
-        return;
-    }
-    let (inf, nan) = (f32::INFINITY, f32::NAN);
-    check(&Tensor::new(&[5, 2], &[-inf, -inf, nan, 1.0, 1.0, nan, inf, -inf, 3.0, 3.0]), &[1]);
-    let mut long = vec![-inf; 600];
-    check(&Tensor::new(&[2, 300], &long), &[1]);
-    (long[299], long[400], long[450]) = (7.0, nan, nan);
-    check(&Tensor::new(&[2, 300], &long), &[1]);
-    let empty = Tensor::new::<f32>(&[3, 0], &[]);
-    assert_eq!(reduce(ReduceKind::Sum, &empty, &[1]).read::<f32>(), [0.0; 3]);
-    assert_eq!(reduce(ReduceKind::Prod, &empty, &[1]).read::<f32>(), [1.0; 3]);
-    assert!(reduce(ReduceKind::Mean, &empty, &[1]).read::<f32>().iter().all(|x| x.is_nan()));
-    assert_eq!(reduce(ReduceKind::Max, &empty, &[0]).read::<f32>(), [0.0; 0]);
+    on_both_paths(|| {
+        let (inf, nan) = (f32::INFINITY, f32::NAN);
+        check(&Tensor::new(&[5, 2], &[-inf, -inf, nan, 1.0, 1.0, nan, inf, -inf, 3.0, 3.0]), &[1]);
+        let mut long = vec![-inf; 600];
+        check(&Tensor::new(&[2, 300], &long), &[1]);
+        (long[299], long[400], long[450]) = (7.0, nan, nan);
+        check(&Tensor::new(&[2, 300], &long), &[1]);
+        let empty = Tensor::new::<f32>(&[3, 0], &[]);
+        assert_eq!(reduce(ReduceKind::Sum, &empty, &[1]).read::<f32>(), [0.0; 3]);
+        assert_eq!(reduce(ReduceKind::Prod, &empty, &[1]).read::<f32>(), [1.0; 3]);
+        assert!(reduce(ReduceKind::Mean, &empty, &[1]).read::<f32>().iter().all(|x| x.is_nan()));
+        assert_eq!(reduce(ReduceKind::Max, &empty, &[0]).read::<f32>(), [0.0; 0]);
+    });
 }
 
 #[test]
 fn sums_of_many_numbers_keep_their_precision() {
-    if device().is_none() {
-        return;
-    }
-    let n = 1 << 20;
-    let data: Vec<f32> = numbers(n, 5).iter().map(|x| x + 2.5).collect();
-    let want: f64 = data.iter().map(|x| f64::from(*x)).sum();
-    assert_close(&reduce(ReduceKind::Sum, &Tensor::new(&[n], &data), &[0]).read(), &[want], 1e-6, 0.0);
-    let tall = Tensor::new(&[n / 2048, 2048], &data);
-    let want: Vec<f64> = rows(&tall, &[0]).iter().map(|r| r.iter().map(|x| f64::from(*x)).sum()).collect();
-    assert_close(&reduce(ReduceKind::Sum, &tall, &[0]).read(), &want, 1e-6, 0.0);
+    on_both_paths(|| {
+        let n = 1 << 20;
+        let data: Vec<f32> = numbers(n, 5).iter().map(|x| x + 2.5).collect();
+        let want: f64 = data.iter().map(|x| f64::from(*x)).sum();
+        assert_close(&reduce(ReduceKind::Sum, &Tensor::new(&[n], &data), &[0]).read(), &[want], 1e-6, 0.0);
+        let tall = Tensor::new(&[n / 2048, 2048], &data);
+        let want: Vec<f64> =
+            rows(&tall, &[0]).iter().map(|r| r.iter().map(|x| f64::from(*x)).sum()).collect();
+        assert_close(&reduce(ReduceKind::Sum, &tall, &[0]).read(), &want, 1e-6, 0.0);
+    });
 }
 
 #[test]
 fn integers_are_exact_and_wrap() {
-    if device().is_none() {
-        return;
-    }
-    let data: Vec<i32> = (0..700).map(|i: i32| i.wrapping_mul(2_654_435).wrapping_sub(900_000_000)).collect();
-    for (dims, axes) in [(&[7, 100][..], 1), (&[7, 100], 0), (&[2, 350], 1)] {
-        let t = Tensor::new(dims, &data);
-        let perm = if axes == 0 { [1, 0] } else { [0, 1] };
-        let laid: Vec<i32> = t.permute(&perm).read();
-        let rows: Vec<&[i32]> = laid.chunks(dims[axes]).collect();
-        let cases: [(ReduceKind, fn(&[i32]) -> i32); 6] = [
-            (ReduceKind::Sum, |r| r.iter().fold(0, |a, b| a.wrapping_add(*b))),
-            (ReduceKind::Prod, |r| r.iter().fold(1, |a, b| a.wrapping_mul(*b))),
-            (ReduceKind::Max, |r| *r.iter().max().unwrap()),
-            (ReduceKind::Min, |r| *r.iter().min().unwrap()),
-            (ReduceKind::ArgMax, |r| r.iter().position(|x| x == r.iter().max().unwrap()).unwrap() as i32),
-            (ReduceKind::ArgMin, |r| r.iter().position(|x| x == r.iter().min().unwrap()).unwrap() as i32),
-        ];
-        for (kind, reference) in cases {
-            let want: Vec<i32> = rows.iter().map(|r| reference(r)).collect();
-            assert_eq!(reduce(kind, &t, &[axes as isize]).read::<i32>(), want, "{}", kind.name());
+    on_both_paths(|| {
+        let data: Vec<i32> =
+            (0..700).map(|i: i32| i.wrapping_mul(2_654_435).wrapping_sub(900_000_000)).collect();
+        for (dims, axes) in [(&[7, 100][..], 1), (&[7, 100], 0), (&[2, 350], 1)] {
+            let t = Tensor::new(dims, &data);
+            let perm = if axes == 0 { [1, 0] } else { [0, 1] };
+            let laid: Vec<i32> = t.permute(&perm).read();
+            let rows: Vec<&[i32]> = laid.chunks(dims[axes]).collect();
+            let cases: [(ReduceKind, fn(&[i32]) -> i32); 6] = [
+                (ReduceKind::Sum, |r| r.iter().fold(0, |a, b| a.wrapping_add(*b))),
+                (ReduceKind::Prod, |r| r.iter().fold(1, |a, b| a.wrapping_mul(*b))),
+                (ReduceKind::Max, |r| *r.iter().max().unwrap()),
+                (ReduceKind::Min, |r| *r.iter().min().unwrap()),
+                (ReduceKind::ArgMax, |r| r.iter().position(|x| x == r.iter().max().unwrap()).unwrap() as i32),
+                (ReduceKind::ArgMin, |r| r.iter().position(|x| x == r.iter().min().unwrap()).unwrap() as i32),
+            ];
+            for (kind, reference) in cases {
+                let want: Vec<i32> = rows.iter().map(|r| reference(r)).collect();
+                assert_eq!(reduce(kind, &t, &[axes as isize]).read::<i32>(), want, "{}", kind.name());
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn any_and_all_of_bools() {
-    if device().is_none() {
-        return;
-    }
-    for columns in [1, 3, 64, 65, 300] {
-        let data: Vec<bool> = (0..9 * columns)
-            .map(|i| i / columns % 3 == 1 || (i / columns % 3 == 2 && i % columns == columns - 1))
-            .collect();
-        let t = Tensor::new(&[9, columns], &data);
-        let rows: Vec<&[bool]> = data.chunks(columns).collect();
-        let any: Vec<bool> = rows.iter().map(|r| r.iter().any(|x| *x)).collect();
-        let all: Vec<bool> = rows.iter().map(|r| r.iter().all(|x| *x)).collect();
-        assert_eq!(reduce(ReduceKind::Any, &t, &[1]).read::<bool>(), any, "{columns}");
-        assert_eq!(reduce(ReduceKind::All, &t, &[1]).read::<bool>(), all, "{columns}");
-    }
-    let empty = Tensor::new::<bool>(&[5, 0], &[]);
-    assert_eq!(reduce(ReduceKind::Any, &empty, &[1]).read::<bool>(), [false; 5]);
-    assert_eq!(reduce(ReduceKind::All, &empty, &[1]).read::<bool>(), [true; 5]);
+    on_both_paths(|| {
+        for columns in [1, 3, 64, 65, 300] {
+            let data: Vec<bool> = (0..9 * columns)
+                .map(|i| i / columns % 3 == 1 || (i / columns % 3 == 2 && i % columns == columns - 1))
+                .collect();
+            let t = Tensor::new(&[9, columns], &data);
+            let rows: Vec<&[bool]> = data.chunks(columns).collect();
+            let any: Vec<bool> = rows.iter().map(|r| r.iter().any(|x| *x)).collect();
+            let all: Vec<bool> = rows.iter().map(|r| r.iter().all(|x| *x)).collect();
+            assert_eq!(reduce(ReduceKind::Any, &t, &[1]).read::<bool>(), any, "{columns}");
+            assert_eq!(reduce(ReduceKind::All, &t, &[1]).read::<bool>(), all, "{columns}");
+        }
+        let empty = Tensor::new::<bool>(&[5, 0], &[]);
+        assert_eq!(reduce(ReduceKind::Any, &empty, &[1]).read::<bool>(), [false; 5]);
+        assert_eq!(reduce(ReduceKind::All, &empty, &[1]).read::<bool>(), [true; 5]);
+    });
 }

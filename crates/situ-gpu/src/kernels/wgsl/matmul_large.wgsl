@@ -1,8 +1,8 @@
 // Tiles of 64 rows by 16, and of 16 by 64 columns; rows of each are along the side that a 4 x 4 block reads.
 var<workgroup> sa: array<T, 1024>;
 var<workgroup> sb: array<T, 1024>;
-fn tile(group: u32, lane: u32, side: u32) {
-    let place = place_of(group, side);
+fn tile(group: u32, lane: u32) {
+    let place = place_of(group);
     let y = (lane >> 4u) * 4u;
     let x = (lane & 15u) * 4u;
     let inner = params.w[0].z;

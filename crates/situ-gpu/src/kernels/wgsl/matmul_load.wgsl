@@ -1,10 +1,10 @@
 // sizes: rows, columns, inner size, batch axes. own: strides of a's rows and inner axis, of b's inner axis and columns.
 // Axis words: size, strides of a and b. The third offset is the number of batches.
 struct Place { a: u32, b: u32, out: u32, row: u32, column: u32 }
-fn place_of(group: u32, side: u32) -> Place {
+fn place_of(group: u32) -> Place {
     let sizes = params.w[0];
-    let across = (sizes.y + side - 1u) / side;
-    let down = (sizes.x + side - 1u) / side;
+    let across = (sizes.y + ACROSS - 1u) / ACROSS;
+    let down = (sizes.x + DOWN - 1u) / DOWN;
     let above = group / across;
     let batch = above / down;
     var at = params.w[1].xy;
@@ -16,8 +16,8 @@ fn place_of(group: u32, side: u32) -> Place {
         rest = next;
     }
     // A workgroup beyond the last batch is put beyond the last row, where nothing is read or written.
-    let row = select((above - batch * down) * side, sizes.x, batch >= params.w[1].z);
-    let column = (group - above * across) * side;
+    let row = select((above - batch * down) * DOWN, sizes.x, batch >= params.w[1].z);
+    let column = (group - above * across) * ACROSS;
     return Place(at.x, at.y, params.w[1].w + batch * sizes.x * sizes.y, row, column);
 }
 fn load_a(place: Place, row: u32, k: u32) -> T {

@@ -1,7 +1,7 @@
 var<workgroup> sa: array<T, 256>;
 var<workgroup> sb: array<T, 256>;
-fn tile(group: u32, lane: u32, side: u32) {
-    let place = place_of(group, side);
+fn tile(group: u32, lane: u32) {
+    let place = place_of(group);
     let y = lane >> 4u;
     let x = lane & 15u;
     let inner = params.w[0].z;
