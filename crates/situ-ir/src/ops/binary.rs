@@ -1,6 +1,6 @@
 //! Elementwise ops of two inputs, with NumPy broadcasting: arithmetic, comparisons, logic.
 
-use super::{Rule, arity, broadcast, float_only, same_dtype};
+use super::{Given, Rule, arity, broadcast, float_only, same_dtype, unknown};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, TensorType};
 
@@ -29,6 +29,8 @@ macro_rules! binary_table {
         impl BinaryKind {
             /// Every function.
             pub const ALL: &'static [BinaryKind] = &[$(BinaryKind::$kind),*];
+
+            const NAMES: &'static [&'static str] = &[$($name),*];
 
             /// Its name.
             #[inline]
@@ -104,6 +106,17 @@ impl Rule for Binary {
     #[inline]
     fn name(&self) -> &'static str {
         self.kind.name()
+    }
+
+    fn names() -> &'static [&'static str] {
+        BinaryKind::NAMES
+    }
+
+    fn read(name: &str, _: &mut Given) -> Result<Binary> {
+        match BinaryKind::ALL.iter().find(|kind| kind.name() == name) {
+            Some(&kind) => Ok(Binary { kind }),
+            None => Err(unknown(name)),
+        }
     }
 
     #[inline]

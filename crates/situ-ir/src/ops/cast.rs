@@ -1,6 +1,6 @@
 //! Conversion between dtypes.
 
-use super::{Rule, arity};
+use super::{Attributes, Given, Rule, arity};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Result, TensorType};
 
@@ -15,6 +15,18 @@ pub struct Cast {
 impl Rule for Cast {
     fn name(&self) -> &'static str {
         "cast"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["cast"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("to", self.to)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Cast> {
+        Ok(Cast { to: given.dtype("to")? })
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {

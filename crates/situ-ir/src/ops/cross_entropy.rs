@@ -1,6 +1,6 @@
 //! Cross-entropy of logits, without ever forming the probabilities.
 
-use super::{Rule, arity, float_only, same_dtype};
+use super::{Given, Rule, arity, float_only, same_dtype};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, TensorType};
 
@@ -11,6 +11,14 @@ pub struct CrossEntropy;
 impl Rule for CrossEntropy {
     fn name(&self) -> &'static str {
         "softmax_cross_entropy"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["softmax_cross_entropy"]
+    }
+
+    fn read(_: &str, _: &mut Given) -> Result<CrossEntropy> {
+        Ok(CrossEntropy)
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
@@ -45,6 +53,14 @@ pub struct SparseCrossEntropy;
 impl Rule for SparseCrossEntropy {
     fn name(&self) -> &'static str {
         "sparse_softmax_cross_entropy"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["sparse_softmax_cross_entropy"]
+    }
+
+    fn read(_: &str, _: &mut Given) -> Result<SparseCrossEntropy> {
+        Ok(SparseCrossEntropy)
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {

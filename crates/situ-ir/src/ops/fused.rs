@@ -1,6 +1,6 @@
 //! Several elementwise ops as one: no intermediate result goes through memory.
 
-use super::{Binary, Cast, Op, Outputs, Rule, Unary, Where};
+use super::{Attributes, Binary, Cast, Given, Op, Outputs, Rule, Unary, Where};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
 use std::sync::Arc;
@@ -132,6 +132,18 @@ pub struct Fused {
 impl Rule for Fused {
     fn name(&self) -> &'static str {
         "fused"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["fused"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("program", self.program.clone())
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Fused> {
+        Ok(Fused { program: given.program("program")? })
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {

@@ -1,6 +1,6 @@
 //! Tensors made from nothing: constants, ranges, identity matrices.
 
-use super::{Rule, arity};
+use super::{Attributes, Given, Rule, arity};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
 
@@ -16,6 +16,18 @@ pub struct Fill {
 impl Rule for Fill {
     fn name(&self) -> &'static str {
         "fill"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["fill"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("value", self.value).with("shape", self.shape)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Fill> {
+        Ok(Fill { value: given.scalar("value")?, shape: given.shape("shape")? })
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("fill", inputs, 0)?;
@@ -40,6 +52,22 @@ pub struct Range {
 impl Rule for Range {
     fn name(&self) -> &'static str {
         "range"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["range"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("start", self.start).with("step", self.step).with("count", self.count)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Range> {
+        Ok(Range {
+            start: given.scalar("start")?,
+            step: given.scalar("step")?,
+            count: given.integer("count")?,
+        })
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("range", inputs, 0)?;
@@ -72,6 +100,22 @@ pub struct Eye {
 impl Rule for Eye {
     fn name(&self) -> &'static str {
         "eye"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["eye"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("rows", self.rows).with("columns", self.columns).with("dtype", self.dtype)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Eye> {
+        Ok(Eye {
+            rows: given.integer("rows")?,
+            columns: given.integer("columns")?,
+            dtype: given.dtype("dtype")?,
+        })
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("eye", inputs, 0)?;

@@ -1,6 +1,6 @@
 //! Indexed reads and writes. An index out of range is an error naming the index and its position.
 
-use super::{Rule, arity, same_dtype};
+use super::{Attributes, Given, Rule, arity, same_dtype};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, MAX_RANK, Result, Scalar, Shape, TensorType};
 
@@ -47,6 +47,18 @@ impl Rule for Gather {
     fn name(&self) -> &'static str {
         "gather"
     }
+
+    fn names() -> &'static [&'static str] {
+        &["gather"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("axis", self.axis)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Gather> {
+        Ok(Gather { axis: given.integer("axis")? })
+    }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("gather", inputs, 2)?;
         integers("gather", inputs, 1)?;
@@ -71,6 +83,18 @@ pub struct ScatterAdd {
 impl Rule for ScatterAdd {
     fn name(&self) -> &'static str {
         "scatter_add"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["scatter_add"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("axis", self.axis)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<ScatterAdd> {
+        Ok(ScatterAdd { axis: given.integer("axis")? })
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let op = self.name();
@@ -118,6 +142,18 @@ pub struct OneHot {
 impl Rule for OneHot {
     fn name(&self) -> &'static str {
         "one_hot"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["one_hot"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("depth", self.depth).with("on", self.on).with("off", self.off)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<OneHot> {
+        Ok(OneHot { depth: given.integer("depth")?, on: given.scalar("on")?, off: given.scalar("off")? })
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("one_hot", inputs, 1)?;

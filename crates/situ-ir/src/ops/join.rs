@@ -1,6 +1,6 @@
 //! Ops that lay tensors side by side: concat, pad, tile.
 
-use super::{Rule, arity, same_dtype};
+use super::{Attributes, Given, Rule, arity, same_dtype};
 use crate::work::{Work, WorkClass};
 use situ_core::{Error, MAX_RANK, Result, Scalar, Shape, TensorType};
 
@@ -14,6 +14,18 @@ pub struct Concat {
 impl Rule for Concat {
     fn name(&self) -> &'static str {
         "concat"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["concat"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("axis", self.axis)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Concat> {
+        Ok(Concat { axis: given.integer("axis")? })
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let Some(first) = inputs.first() else {
@@ -91,6 +103,27 @@ impl Rule for Pad {
     fn name(&self) -> &'static str {
         "pad"
     }
+
+    fn names() -> &'static [&'static str] {
+        &["pad"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("before", self.before()).with("after", self.after()).with("value", self.value)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Pad> {
+        let (before, after) = (given.list("before")?, given.list("after")?);
+        if before.len() != after.len() {
+            return Err(Error::argument(
+                "pad",
+                format!("{} widths before and {} after", before.len(), after.len()),
+                "give one of each for every axis",
+            ));
+        }
+        let widths: Vec<(usize, usize)> = before.into_iter().zip(after).collect();
+        Pad::new(&widths, given.scalar("value")?)
+    }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("pad", inputs, 1)?;
         let TensorType { dtype, shape } = inputs[0];
@@ -135,6 +168,28 @@ pub struct Tile {
 impl Rule for Tile {
     fn name(&self) -> &'static str {
         "tile"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["tile"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("repeats", &self.repeats[..usize::from(self.rank)])
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Tile> {
+        let given: Vec<usize> = given.list("repeats")?;
+        if given.len() > MAX_RANK {
+            return Err(Error::argument(
+                "tile",
+                format!("repeats for {} axes", given.len()),
+                "a tensor has at most 8",
+            ));
+        }
+        let mut repeats = [0; MAX_RANK];
+        repeats[..given.len()].copy_from_slice(&given);
+        Ok(Tile { repeats, rank: given.len() as u8 })
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("tile", inputs, 1)?;

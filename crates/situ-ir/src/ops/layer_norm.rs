@@ -1,6 +1,6 @@
 //! Normalisation over the last axis.
 
-use super::{Rule, arity, float_only, same_dtype};
+use super::{Attributes, Given, Rule, arity, float_only, same_dtype};
 use crate::work::{Work, WorkClass};
 use situ_core::{Error, Real, Result, TensorType};
 
@@ -14,6 +14,18 @@ pub struct LayerNorm {
 impl Rule for LayerNorm {
     fn name(&self) -> &'static str {
         "layer_norm"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["layer_norm"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("epsilon", self.epsilon)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<LayerNorm> {
+        Ok(LayerNorm { epsilon: given.real("epsilon")? })
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {

@@ -1,6 +1,6 @@
 //! Matrix products, and the bias that usually follows.
 
-use super::{Rule, arity, same_dtype};
+use super::{Attributes, Given, Rule, arity, same_dtype};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, MAX_RANK, Result, Shape, TensorType};
 
@@ -71,6 +71,18 @@ impl Rule for Matmul {
         "matmul"
     }
 
+    fn names() -> &'static [&'static str] {
+        &["matmul"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().flag("transpose_a", self.transpose_a).flag("transpose_b", self.transpose_b)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Matmul> {
+        Ok(Matmul { transpose_a: given.flag("transpose_a")?, transpose_b: given.flag("transpose_b")? })
+    }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let Dims { m, n, batch, .. } = self.dims(inputs)?;
         let dtype = same_dtype("matmul", inputs)?;
@@ -103,6 +115,14 @@ pub struct BiasAdd;
 impl Rule for BiasAdd {
     fn name(&self) -> &'static str {
         "bias_add"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["bias_add"]
+    }
+
+    fn read(_: &str, _: &mut Given) -> Result<BiasAdd> {
+        Ok(BiasAdd)
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {

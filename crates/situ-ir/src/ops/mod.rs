@@ -2,6 +2,7 @@
 //!
 //! Adding an op: a file here with a type that implements [`Rule`], and one line in the list below.
 
+pub mod attributes;
 pub mod binary;
 pub mod cast;
 pub mod cross_entropy;
@@ -23,6 +24,7 @@ use crate::work::Work;
 use situ_core::{DType, Layout, Result, TensorType};
 use smallvec::SmallVec;
 
+pub use attributes::{Attribute, Attributes, Given};
 pub use binary::{Binary, BinaryKind};
 pub use cast::Cast;
 pub use cross_entropy::{CrossEntropy, SparseCrossEntropy};
@@ -46,6 +48,19 @@ pub type Outputs = SmallVec<[TensorType; 1]>;
 pub trait Rule {
     /// Its name in messages, files and profiles.
     fn name(&self) -> &'static str;
+
+    /// Every name that [`Rule::name`] may give.
+    fn names() -> &'static [&'static str];
+
+    /// What makes it this op among those of its name, as the text form writes it.
+    fn attributes(&self) -> Attributes {
+        Attributes::none()
+    }
+
+    /// The op of one of its names, from what [`Rule::attributes`] wrote.
+    fn read(name: &str, given: &mut Given) -> Result<Self>
+    where
+        Self: Sized;
 
     /// The type of its first output, or the error that says why the inputs do not fit.
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType>;
@@ -114,6 +129,27 @@ macro_rules! ops {
                 match self { $(Op::$variant(op) => op.name()),* }
             }
 
+            /// What makes it this op among those of its name.
+            pub fn attributes(&self) -> Attributes {
+                match self { $(Op::$variant(op) => op.attributes()),* }
+            }
+
+            /// The op of that name with those attributes, or the error that says what is wrong with them.
+            pub fn read(name: &str, attributes: Vec<(String, Attribute)>) -> Result<Op> {
+                $(if let Some(own) = $variant::names().iter().find(|own| **own == name) {
+                    let mut given = Given::new(own, attributes);
+                    let op = $variant::read(own, &mut given)?;
+                    given.finish()?;
+                    return Ok(Op::$variant(op));
+                })*
+                Err(unknown(name))
+            }
+
+            /// The names of all ops.
+            pub fn names() -> impl Iterator<Item = &'static str> {
+                [$($variant::names()),*].into_iter().flatten().copied()
+            }
+
             /// The types of its outputs, or the error that says why the inputs do not fit.
             #[inline]
             pub fn infer(&self, inputs: &[TensorType]) -> Result<Outputs> {
@@ -163,6 +199,17 @@ ops! {
     Gather ScatterAdd OneHot
     Fill Range Eye Random
     Fused
+}
+
+/// The error of a name that no op has.
+#[cold]
+fn unknown(name: &str) -> situ_core::Error {
+    let shared = |other: &str| other.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+    let help = match Op::names().filter(|other| shared(other) > 1).max_by_key(|other| shared(other)) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "name an op of situ".to_string(),
+    };
+    situ_core::Error::argument("op", format!("there is no op {name}"), help)
 }
 
 /// An error unless there are exactly `n` inputs.

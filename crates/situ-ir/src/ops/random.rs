@@ -1,7 +1,7 @@
 //! Random tensors: counter-based (Philox 4×32-10), so that the same seed and stream give the same numbers on any
 //! device and any number of threads.
 
-use super::{Rule, arity};
+use super::{Attributes, Given, Rule, arity};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Real, Result, Shape, TensorType};
 
@@ -56,10 +56,49 @@ impl Rule for Random {
         }
     }
 
+    fn names() -> &'static [&'static str] {
+        &["random_uniform", "random_normal", "random_bernoulli", "random_permutation"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        let drawn = match self.distribution {
+            Distribution::Uniform { low, high } => Attributes::none().with("low", low).with("high", high),
+            Distribution::Normal { mean, deviation } => {
+                Attributes::none().with("mean", mean).with("deviation", deviation)
+            }
+            Distribution::Bernoulli { p } => Attributes::none().with("p", p),
+            Distribution::Permutation => Attributes::none(),
+        };
+        drawn
+            .with("seed", self.seed)
+            .with("stream", self.stream)
+            .with("dtype", self.dtype)
+            .with("shape", self.shape)
+    }
+
+    fn read(name: &str, given: &mut Given) -> Result<Random> {
+        let distribution = match name {
+            "random_uniform" => Distribution::Uniform { low: given.real("low")?, high: given.real("high")? },
+            "random_normal" => {
+                Distribution::Normal { mean: given.real("mean")?, deviation: given.real("deviation")? }
+            }
+            "random_bernoulli" => Distribution::Bernoulli { p: given.real("p")? },
+            _ => Distribution::Permutation,
+        };
+        Ok(Random {
+            distribution,
+            seed: given.integer("seed")?,
+            stream: given.integer("stream")?,
+            shape: given.shape("shape")?,
+            dtype: given.dtype("dtype")?,
+        })
+    }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let op = self.name();
         arity(op, inputs, 0)?;
         let whole = |v: f64| v == v.trunc();
+        let beyond_f32 = |v: f64| self.dtype == DType::F32 && !(v as f32).is_finite();
         let refused = match self.distribution {
             Distribution::Uniform { low: Real(low), high: Real(high) } => {
                 let span = high - low;
@@ -74,6 +113,12 @@ impl Rule for Random {
                     && (low < f64::from(i32::MIN) || high > f64::from(i32::MAX) + 1.0)
                 {
                     Some(format!("the bounds {low} and {high} are beyond i32"))
+                } else if self.dtype == DType::I64
+                    && (low < -9_223_372_036_854_775_808.0 || high > 9_223_372_036_854_775_808.0)
+                {
+                    Some(format!("the bounds {low} and {high} are beyond i64"))
+                } else if beyond_f32(low) || beyond_f32(high) || beyond_f32(span) {
+                    Some(format!("the bounds {low} and {high}, or their distance, are beyond f32"))
                 } else {
                     None
                 }
@@ -83,6 +128,8 @@ impl Rule for Random {
                     Some(format!("draws floats, not {}", self.dtype))
                 } else if !mean.is_finite() || !deviation.is_finite() || deviation < 0.0 {
                     Some(format!("mean {mean} and standard deviation {deviation}"))
+                } else if beyond_f32(mean) || beyond_f32(deviation) {
+                    Some(format!("mean {mean} or standard deviation {deviation} is beyond f32"))
                 } else {
                     None
                 }

@@ -1,6 +1,6 @@
 //! Reductions over any axes.
 
-use super::{Rule, arity, float_only};
+use super::{Attributes, Given, Rule, arity, float_only, unknown};
 use crate::work::{Work, WorkClass};
 use situ_core::{Axes, DType, Error, Result, Shape, TensorType};
 
@@ -72,6 +72,21 @@ pub struct Reduce {
 impl Rule for Reduce {
     fn name(&self) -> &'static str {
         self.kind.name()
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["sum", "mean", "max", "min", "prod", "any", "all", "argmax", "argmin"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("axes", self.axes).flag("keep_dims", self.keep_dims)
+    }
+
+    fn read(name: &str, given: &mut Given) -> Result<Reduce> {
+        let Some(kind) = ReduceKind::ALL.into_iter().find(|kind| kind.name() == name) else {
+            return Err(unknown(name));
+        };
+        Ok(Reduce { kind, axes: given.axes("axes")?, keep_dims: given.flag("keep_dims")? })
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {

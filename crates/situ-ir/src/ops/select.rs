@@ -1,6 +1,6 @@
 //! Choosing between two tensors element by element.
 
-use super::{Rule, arity, broadcast, same_dtype};
+use super::{Given, Rule, arity, broadcast, same_dtype};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, TensorType};
 
@@ -11,6 +11,14 @@ pub struct Where;
 impl Rule for Where {
     fn name(&self) -> &'static str {
         "where"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["where"]
+    }
+
+    fn read(_: &str, _: &mut Given) -> Result<Where> {
+        Ok(Where)
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {

@@ -1,6 +1,6 @@
 //! Softmax over one axis.
 
-use super::{Rule, arity, float_only};
+use super::{Attributes, Given, Rule, arity, float_only};
 use crate::work::{Work, WorkClass};
 use situ_core::{Error, Result, TensorType};
 
@@ -16,6 +16,18 @@ pub struct Softmax {
 impl Rule for Softmax {
     fn name(&self) -> &'static str {
         if self.log { "log_softmax" } else { "softmax" }
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["softmax", "log_softmax"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("axis", self.axis)
+    }
+
+    fn read(name: &str, given: &mut Given) -> Result<Softmax> {
+        Ok(Softmax { axis: given.integer("axis")?, log: name == "log_softmax" })
     }
 
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {

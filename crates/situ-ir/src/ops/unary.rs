@@ -1,6 +1,6 @@
 //! Elementwise ops of one input.
 
-use super::{Rule, arity, float_only};
+use super::{Attributes, Given, Rule, arity, float_only, unknown};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Real, Result, TensorType};
 
@@ -22,6 +22,8 @@ macro_rules! unary_table {
         impl UnaryKind {
             /// Every function.
             pub const ALL: &'static [UnaryKind] = &[$(UnaryKind::$kind),*];
+
+            const NAMES: &'static [&'static str] = &[$($name),*];
 
             /// Its name.
             #[inline]
@@ -99,6 +101,20 @@ unary_table! {
     IsNan "is_nan" Floats Elementwise 1;
 }
 
+impl UnaryKind {
+    /// What its parameter of that number is called, and whether it means anything.
+    fn param(self, index: usize) -> (&'static str, bool) {
+        match (self, index) {
+            (UnaryKind::LeakyRelu, 0) => ("slope", true),
+            (UnaryKind::Elu, 0) => ("alpha", true),
+            (UnaryKind::Clip, 0) => ("low", true),
+            (UnaryKind::Clip, _) => ("high", true),
+            (_, 0) => ("first", false),
+            (_, _) => ("second", false),
+        }
+    }
+}
+
 /// A function of each element. `params` are leaky_relu's slope, elu's alpha, clip's low and high.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Unary {
@@ -124,6 +140,33 @@ impl Rule for Unary {
     #[inline]
     fn name(&self) -> &'static str {
         self.kind.name()
+    }
+
+    fn names() -> &'static [&'static str] {
+        UnaryKind::NAMES
+    }
+
+    fn attributes(&self) -> Attributes {
+        let mut list = Attributes::none();
+        for (index, &param) in self.params.iter().enumerate() {
+            let (name, written) = self.kind.param(index);
+            if written || param != Real(0.0) {
+                list = list.with(name, param);
+            }
+        }
+        list
+    }
+
+    fn read(name: &str, given: &mut Given) -> Result<Unary> {
+        let Some(&kind) = UnaryKind::ALL.iter().find(|kind| kind.name() == name) else {
+            return Err(unknown(name));
+        };
+        let mut params = [Real(0.0); 2];
+        for (index, param) in params.iter_mut().enumerate() {
+            let (name, written) = kind.param(index);
+            *param = if written { given.real(name)? } else { given.real_or_zero(name)? };
+        }
+        Ok(Unary { kind, params })
     }
 
     #[inline]

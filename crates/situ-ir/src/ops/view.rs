@@ -1,6 +1,6 @@
 //! Ops that only look at their input differently: they cost nothing until a kernel needs their result dense.
 
-use super::{Rule, arity};
+use super::{Attributes, Given, Rule, arity};
 use crate::work::{Work, WorkClass};
 use situ_core::{Error, Layout, MAX_RANK, Result, Shape, TensorType};
 
@@ -19,6 +19,18 @@ pub struct Reshape {
 impl Rule for Reshape {
     fn name(&self) -> &'static str {
         "reshape"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["reshape"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("shape", self.shape)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Reshape> {
+        Ok(Reshape { shape: given.shape("shape")? })
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("reshape", inputs, 1)?;
@@ -76,6 +88,18 @@ impl Rule for Permute {
     fn name(&self) -> &'static str {
         "transpose"
     }
+
+    fn names() -> &'static [&'static str] {
+        &["transpose"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("order", self.order().collect::<Vec<_>>().as_slice())
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Permute> {
+        Permute::new(&given.list::<usize>("order")?)
+    }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("transpose", inputs, 1)?;
         let shape = inputs[0].shape;
@@ -115,6 +139,18 @@ pub struct Expand {
 impl Rule for Expand {
     fn name(&self) -> &'static str {
         "expand"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["expand"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("shape", self.shape)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Expand> {
+        Ok(Expand { shape: given.shape("shape")? })
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("expand", inputs, 1)?;
@@ -182,6 +218,19 @@ impl Rule for Slice {
     fn name(&self) -> &'static str {
         "slice"
     }
+
+    fn names() -> &'static [&'static str] {
+        &["slice"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::none().with("starts", self.starts()).with("steps", self.steps()).with("sizes", self.sizes)
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<Slice> {
+        let (starts, steps, sizes) = (given.list("starts")?, given.list("steps")?, given.list("sizes")?);
+        Slice::new(&starts, &steps, &sizes)
+    }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("slice", inputs, 1)?;
         let shape = inputs[0].shape;
@@ -223,6 +272,14 @@ pub struct Dense;
 impl Rule for Dense {
     fn name(&self) -> &'static str {
         "dense"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["dense"]
+    }
+
+    fn read(_: &str, _: &mut Given) -> Result<Dense> {
+        Ok(Dense)
     }
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("dense", inputs, 1)?;
