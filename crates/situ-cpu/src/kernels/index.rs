@@ -1,8 +1,8 @@
-//! Reads and writes at indices, which are i32 or i64: gather, one_hot.
+//! Reads and writes at indices, which are i32 or i64: gather, scatter_add, one_hot.
 
 use super::{CpuKernel, start};
 use crate::exec::Exec;
-use crate::movement::{self, Gather, Index, OutOfRange};
+use crate::movement::{self, Gather, Index, OutOfRange, Slices, Source, Sum};
 use situ_core::error::{Data, Fault};
 use situ_core::{DType, Error, Layout, Result};
 use situ_device::{Arg, Call, Registry};
@@ -11,6 +11,11 @@ use situ_ir::{Op, OpKind};
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     let kernel = CpuKernel { run: gather, accepts: gather_accepts, workspace: |_, _, _| 0 };
     registry.add(OpKind::Gather, &DType::ALL, kernel);
+    registry.add(OpKind::ScatterAdd, &[DType::F32], scatter_kernel::<f32>());
+    registry.add(OpKind::ScatterAdd, &[DType::F64], scatter_kernel::<f64>());
+    registry.add(OpKind::ScatterAdd, &[DType::I32], scatter_kernel::<i32>());
+    registry.add(OpKind::ScatterAdd, &[DType::I64], scatter_kernel::<i64>());
+    registry.add(OpKind::ScatterAdd, &[DType::U8], scatter_kernel::<u8>());
     registry.add(OpKind::OneHot, &DType::ALL, CpuKernel::dense(one_hot));
 }
 
@@ -65,6 +70,35 @@ fn gather(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
         match at.dtype {
             DType::I32 => movement::gather(exec, from, indices::<i32>(at), start(output)),
             _ => movement::gather(exec, from, indices::<i64>(at), start(output)),
+        }
+    };
+    done.map_err(|found| out_of_range(call, shape[axis], found))
+}
+
+/// What is added to is copied anyway, so it may have any strides; indices and updates are dense.
+fn scatter_kernel<T: Sum>() -> CpuKernel {
+    CpuKernel { run: scatter_add::<T>, accepts: |_, input, _| input == 0, workspace: |_, _, _| 0 }
+}
+
+fn scatter_add<T: Sum>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
+    let (Op::ScatterAdd(op), [data, at, updates], [output]) = (call.op, call.inputs, call.outputs) else {
+        return Ok(());
+    };
+    let (shape, axis) = (data.layout.shape(), usize::from(op.axis));
+    let extent = Slices {
+        outer: shape[..axis].iter().product(),
+        axis: shape[axis],
+        slice: shape[axis + 1..].iter().product(),
+    };
+    let from = Source { start: start(data), shape, strides: data.layout.strides() };
+    let (to, updates) = (start(output).cast::<T>(), start(updates).cast::<T>().cast_const());
+    // SAFETY: the kernel is registered for the dtype of `T`; the output is dense memory of its own in the data's shape; indices are of
+    // one of these two dtypes, and the rule has checked that updates are a slice for each outer place and index.
+    let done = unsafe {
+        movement::copy(exec, size_of::<T>(), from, to.cast());
+        match at.dtype {
+            DType::I32 => movement::scatter_add(exec, to, extent, indices::<i32>(at), updates),
+            _ => movement::scatter_add(exec, to, extent, indices::<i64>(at), updates),
         }
     };
     done.map_err(|found| out_of_range(call, shape[axis], found))

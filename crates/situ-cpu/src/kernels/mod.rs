@@ -8,6 +8,7 @@ mod generate;
 mod index;
 mod layer_norm;
 mod movement;
+mod random;
 mod reduce;
 mod softmax;
 
@@ -50,6 +51,7 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     movement::register(&mut registry);
     index::register(&mut registry);
     generate::register(&mut registry);
+    random::register(&mut registry);
     registry
 }
 

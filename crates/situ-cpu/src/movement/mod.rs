@@ -1,6 +1,6 @@
-//! Moving elements without computing with them: copies between strided views, and what is made of them.
+//! Moving elements: copies between strided views, and what is made of them.
 //!
-//! Nothing here knows dtypes, only bytes of an element (1, 4 or 8). The heart is the [`Part`]: a box of elements copied from
+//! But for range and scatter_add nothing here knows dtypes, only bytes of an element (1, 4 or 8). The heart is the [`Part`]: a box of elements copied from
 //! any strides to any strides, which chooses its inner loop (runs, repeats, transposed tiles, single elements) once, and can be cut into
 //! tasks anywhere. Copy, concat, pad and tile are lists of parts with disjoint destinations.
 //!
@@ -14,12 +14,14 @@ mod join;
 mod one_hot;
 mod part;
 mod runs;
+mod scatter;
 mod transpose;
 
 pub use fill::{Step, eye, fill, range};
 pub use gather::{Gather, Index, OutOfRange, gather};
 pub use join::{Source, concat, copy, pad, tile};
 pub use one_hot::one_hot;
+pub use scatter::{Slices, Sum, scatter_add};
 
 use part::{Axis, Part};
 

@@ -466,3 +466,62 @@ fn a_range_rounds_product_and_sum_apart_on_every_level_and_integers_wrap() {
         }
     });
 }
+
+#[test]
+fn scatter_add_sums_repeated_indices_in_order_on_any_number_of_threads() {
+    for (dims, axis, count) in [
+        (&[7][..], 0, 500),
+        (&[10, 40], 0, 3000),
+        (&[10, 200], 0, 3000),
+        (&[3, 9, 17], 1, 100),
+        (&[500, 6], 1, 40),
+        (&[2, 0], 0, 3),
+        (&[0, 4], 1, 3),
+        (&[4, 5], 0, 0),
+    ] {
+        let extent = Slices {
+            outer: dims[..axis].iter().product(),
+            axis: dims[axis],
+            slice: dims[axis + 1..].iter().product(),
+        };
+        let indices: Vec<i64> = (0..count).map(|i: i64| i * i % 31 % dims[axis] as i64).collect();
+        let narrow: Vec<i32> = indices.iter().map(|i| *i as i32).collect();
+        // Numbers of such different sizes that the order of the sums shows in the bits.
+        let updates: Vec<f32> = (0..extent.outer * indices.len() * extent.slice)
+            .map(|i| ((i * 7919) % 1000) as f32 * 10f32.powi((i % 9) as i32 - 4))
+            .collect();
+        let base: Vec<f32> = (0..dims.iter().product::<usize>()).map(|i| i as f32 * 0.1).collect();
+        let mut want = base.clone();
+        for place in 0..extent.outer {
+            for (i, index) in indices.iter().enumerate() {
+                for k in 0..extent.slice {
+                    want[(place * extent.axis + *index as usize) * extent.slice + k] +=
+                        updates[(place * indices.len() + i) * extent.slice + k];
+                }
+            }
+        }
+        everywhere(|exec| {
+            let (mut a, mut b) = (base.clone(), base.clone());
+            // SAFETY: the tensors have the extent given, and updates a slice for each place and index.
+            unsafe {
+                scatter_add(exec, a.as_mut_ptr(), extent, &indices, updates.as_ptr()).unwrap();
+                scatter_add(exec, b.as_mut_ptr(), extent, &narrow, updates.as_ptr()).unwrap();
+            }
+            assert!(a == want && b == want, "{dims:?} along {axis}");
+        });
+    }
+}
+
+#[test]
+fn scatter_add_reports_the_first_index_out_of_range_and_adds_the_others() {
+    let indices = [0i64, 2, -1, 3, 1];
+    let updates = [1u8, 255, 7, 7, 3];
+    here_and_there(|exec| {
+        let mut to = [1u8, 1, 1];
+        let extent = Slices { outer: 1, axis: 3, slice: 1 };
+        // SAFETY: three elements, and an update for each index.
+        let found = unsafe { scatter_add(exec, to.as_mut_ptr(), extent, &indices, updates.as_ptr()) };
+        assert_eq!(found, Err(OutOfRange { position: 2, value: -1 }));
+        assert_eq!(to, [2, 4, 0]);
+    });
+}
