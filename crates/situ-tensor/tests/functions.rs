@@ -1,0 +1,177 @@
+//! Functions on the CPU and, where there is one, on the GPU.
+
+use situ_core::{DeviceId, Result};
+use situ_runtime::function::EventKind;
+use situ_tensor::{Function, Variable, cond, current_runtime, device, random, tensor, where_, while_loop, with_device};
+
+fn has_gpu() -> bool {
+    let found = !current_runtime().list_logical_devices(Some(situ_core::DeviceKind::Gpu)).is_empty();
+    if !found {
+        println!("skipped: no GPU adapter");
+    }
+    found
+}
+
+#[test]
+fn a_function_gives_what_its_closure_gives_eagerly() -> Result<()> {
+    let f = Function::many(|x| {
+        let sum = x[0].add(&x[1])?;
+        Ok(vec![sum.relu()?.transpose(&[])?, sum.mean(&[1])?, x[0].clone()])
+    });
+    let a = tensor([[1.0f32, -2.0, 3.0], [4.0, 5.0, -6.0]])?;
+    let b = tensor([0.5f32, 0.5, 0.5])?;
+    let out = f.call_many(&[&a, &b])?;
+    assert_eq!(out[0].to_vec::<f32>()?, [1.5, 4.5, 0.0, 5.5, 3.5, 0.0]);
+    assert_eq!(out[0].shape().dims(), [3, 2]);
+    assert_eq!(out[1].to_vec::<f32>()?, a.add(&b)?.mean(&[1])?.to_vec::<f32>()?);
+    assert!(out[2].shares_memory_with(&a), "an argument that is returned is not copied");
+    Ok(())
+}
+
+#[test]
+fn each_signature_is_traced_once_and_a_view_is_a_fine_argument() -> Result<()> {
+    let f = Function::new(|x| &x.sum(&[])? * 2.0);
+    let x = tensor([[1.0f32, 2.0], [3.0, 4.0]])?;
+    for _ in 0..3 {
+        assert_eq!(f.call(&x)?.item::<f32>()?, 20.0);
+        assert_eq!(f.call(&x.transpose(&[])?)?.item::<f32>()?, 20.0);
+    }
+    assert_eq!(f.traces(), 1);
+    f.call(&tensor([1.0f32])?)?;
+    f.call(&tensor([1.0f64])?)?;
+    assert_eq!(f.traces(), 3);
+    Ok(())
+}
+
+#[test]
+fn variables_are_read_at_each_call_and_written_at_its_end() -> Result<()> {
+    let counter = Variable::new(&tensor([0.0f32, 10.0])?)?;
+    let held = counter.clone();
+    let step = Function::new(move |x| {
+        held.assign_add(x)?;
+        let after_one = held.value();
+        held.assign(&after_one.mul(&after_one)?)?;
+        Ok(after_one)
+    });
+    let one = tensor([1.0f32, 1.0])?;
+    assert_eq!(step.call(&one)?.to_vec::<f32>()?, [1.0, 11.0]);
+    assert_eq!(counter.value().to_vec::<f32>()?, [1.0, 121.0]);
+    assert_eq!(step.call(&one)?.to_vec::<f32>()?, [2.0, 122.0]);
+    assert_eq!(counter.value().to_vec::<f32>()?, [4.0, 14884.0]);
+    Ok(())
+}
+
+#[test]
+fn branches_and_loops_run_inside_a_function() -> Result<()> {
+    let scale = tensor(3.0f32)?;
+    let f = Function::new(move |x| {
+        let positive = x.sum(&[])?.greater(&tensor(0.0f32)?)?;
+        let (a, b) = (x.clone(), scale.clone());
+        Ok(cond(&positive, || Ok(vec![a.mul(&b)?]), || Ok(vec![a.neg()?]))?.remove(0))
+    });
+    assert_eq!(f.call(&tensor([1.0f32, 2.0])?)?.to_vec::<f32>()?, [3.0, 6.0]);
+    assert_eq!(f.call(&tensor([-1.0f32, -2.0])?)?.to_vec::<f32>()?, [1.0, 2.0]);
+    assert_eq!(f.traces(), 1);
+
+    let powers = Function::many(|x| {
+        let limit = tensor(100.0f32)?;
+        let step = x[0].clone();
+        while_loop(&[x[0].clone(), tensor(0)?], |s| s[0].less(&limit), |s| Ok(vec![s[0].mul(&step)?, (&s[1] + 1.0)?]))
+    });
+    let out = powers.call_many(&[&tensor(3.0f32)?])?;
+    assert_eq!((out[0].item::<f32>()?, out[1].item::<i32>()?), (243.0, 4));
+    Ok(())
+}
+
+#[test]
+fn reading_a_traced_value_is_an_error_that_says_why() {
+    let f = Function::new(|x| {
+        let text = x.item::<f32>().unwrap_err().to_string();
+        assert!(text.contains("being traced") && text.contains("cond"), "{text}");
+        assert_eq!(x.device(), DeviceId::UNDECIDED);
+        x.neg()
+    });
+    f.call(&tensor(1.0f32).unwrap()).unwrap();
+    let escaped = std::sync::Arc::new(std::sync::Mutex::new(None));
+    let keep = escaped.clone();
+    let g = Function::new(move |x| {
+        *keep.lock().unwrap() = Some(x.clone());
+        x.neg()
+    });
+    g.call(&tensor(1.0f32).unwrap()).unwrap();
+    let stale = escaped.lock().unwrap().take().unwrap();
+    assert!(stale.neg().is_err());
+}
+
+#[test]
+fn nested_functions_become_part_of_the_outer_one() -> Result<()> {
+    let inner = std::sync::Arc::new(Function::new(|x| x.square()));
+    let used = inner.clone();
+    let outer = Function::new(move |x| used.call(&used.call(x)?)?.neg());
+    assert_eq!(outer.call(&tensor(2.0f32)?)?.item::<f32>()?, -16.0);
+    assert_eq!(inner.traces(), 0);
+    Ok(())
+}
+
+#[test]
+fn random_numbers_differ_from_call_to_call_and_errors_name_their_line() -> Result<()> {
+    let noise = Function::new(|x| x.add(&random::normal(&[3])?));
+    let zero = tensor([0.0f32; 3])?;
+    assert_ne!(noise.call(&zero)?.to_vec::<f32>()?, noise.call(&zero)?.to_vec::<f32>()?);
+    let pick = Function::new2(|x, i| x.gather(i, 0));
+    let error = pick.call2(&zero, &tensor([7])?).unwrap_err().to_string();
+    assert!(error.contains("gather") && error.contains("functions.rs"), "{error}");
+    assert!(pick.call2(&zero, &tensor([1])?).is_ok());
+    Ok(())
+}
+
+#[test]
+fn a_scope_inside_a_function_wins_over_the_one_around_the_call() -> Result<()> {
+    if !has_gpu() {
+        return Ok(());
+    }
+    let f = Function::new(|x| {
+        let squared = with_device("/GPU:0", || x.square())?;
+        with_device("/CPU:0", || squared.mean(&[]))
+    });
+    let x = random::normal(&[100, 100])?;
+    let expected = x.square()?.mean(&[])?.item::<f32>()?;
+    let _around = device("/CPU:0")?;
+    let mean = f.call(&x)?;
+    assert!((mean.item::<f32>()? - expected).abs() < 1e-5);
+    assert_eq!(mean.device(), DeviceId::CPU0);
+    let places = f.places(&[&x])?;
+    let on = |name: &str| places.iter().find(|p| p.name == name).map(|p| p.device);
+    assert_eq!((on("square"), on("mean")), (Some(DeviceId::gpu(0)), Some(DeviceId::CPU0)));
+    let (_, events) = f.call_recorded(&[&x])?;
+    let copies: Vec<_> = events.iter().filter(|e| matches!(e.kind, EventKind::Copy { .. })).collect();
+    assert_eq!(copies.len(), 2, "the input goes up once and the squares come down once: {copies:?}");
+    Ok(())
+}
+
+#[test]
+fn results_do_not_depend_on_where_the_ops_run() -> Result<()> {
+    let program = |first: &'static str, second: &'static str| {
+        Function::many(move |x| {
+            let a = with_device(first, || x[0].matmul(&x[1]))?;
+            let b = with_device(second, || a.tanh()?.add(&x[2]))?;
+            let c = with_device(first, || where_(&b.greater(&a)?, &b, &a))?;
+            Ok(vec![c.transpose(&[])?, b.sum(&[0])?])
+        })
+    };
+    let inputs = [random::normal(&[8, 6])?, random::normal(&[6, 5])?, random::normal(&[5])?];
+    let inputs: Vec<_> = inputs.iter().collect();
+    let expected: Vec<Vec<f32>> =
+        program("/CPU:0", "/CPU:0").call_many(&inputs)?.iter().map(|t| t.to_vec()).collect::<Result<_>>()?;
+    if has_gpu() {
+        for (first, second) in [("/GPU:0", "/CPU:0"), ("/CPU:0", "/GPU:0"), ("/GPU:0", "/GPU:0")] {
+            let got = program(first, second).call_many(&inputs)?;
+            for (got, expected) in got.iter().zip(&expected) {
+                for (g, e) in got.to_vec::<f32>()?.iter().zip(expected) {
+                    assert!((g - e).abs() < 1e-5, "{first} {second}: {g} {e}");
+                }
+            }
+        }
+    }
+    Ok(())
+}

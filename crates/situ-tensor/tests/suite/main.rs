@@ -1,0 +1,3 @@
+//! The op suite on every device, and what it says about repeatability.
+
+mod devices;

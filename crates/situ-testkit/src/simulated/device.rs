@@ -1,0 +1,156 @@
+//! The simulated device behind the seam.
+
+use super::controls::Controls;
+use super::memory::{Held, HeldArg, hide};
+use super::physical::Nature;
+use super::queue::{Launch, Queue, Work};
+use situ_core::{DeviceId, Error, Layout, Reservation, Result, TensorType};
+use situ_device::{Block, Call, Check, Description, Device, KernelId, Region};
+use situ_ir::Op;
+use situ_ir::ops::BinaryKind;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A logical device on a simulated GPU.
+#[derive(Debug)]
+pub(super) struct Simulated {
+    id: DeviceId,
+    description: Description,
+    nature: Nature,
+    controls: Arc<Controls>,
+    inner: Arc<dyn Device>,
+    queue: Mutex<Queue>,
+    staging: Reservation,
+}
+
+impl Simulated {
+    pub(super) fn new(
+        id: DeviceId,
+        description: Description,
+        nature: Nature,
+        controls: Arc<Controls>,
+        inner: Arc<dyn Device>,
+        staging: Reservation,
+    ) -> Simulated {
+        Simulated { id, description, nature, controls, inner, queue: Mutex::default(), staging }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn alive(&self) -> Result<()> {
+        match self.controls.lost() {
+            Some(why) => Err(Error::DeviceLost { device: self.id, why }),
+            None => Ok(()),
+        }
+    }
+
+    fn submit(&self, work: Work) -> Result<()> {
+        let mut queue = self.queue();
+        queue.push(work);
+        if self.nature.deferred { Ok(()) } else { queue.run(&*self.inner, self.nature.delay) }
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.alive()?;
+        self.queue().run(&*self.inner, self.nature.delay)
+    }
+
+    fn foreign(&self, op: &'static str) -> Error {
+        Error::Kernel { op, device: self.id, why: "was given memory of another device".to_string() }
+    }
+}
+
+/// Whether its outcome depends on data.
+fn may_fail(op: &Op, inputs: &[situ_device::Arg<'_>]) -> bool {
+    match op {
+        Op::Gather(_) | Op::ScatterAdd(_) | Op::SparseCrossEntropy(_) => true,
+        Op::Binary(b) => matches!(b.kind, BinaryKind::Div | BinaryKind::Rem) && inputs[0].dtype.is_integer(),
+        _ => false,
+    }
+}
+
+impl Device for Simulated {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn kernel(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId> {
+        let missing = |t: &TensorType| self.nature.missing_dtypes.contains(&t.dtype);
+        if self.nature.missing_ops.contains(&op.name()) || inputs.iter().chain(outputs).any(missing) {
+            return None;
+        }
+        self.inner.kernel(op, inputs, outputs)
+    }
+
+    fn accepts(&self, kernel: KernelId, op: &Op, input: usize, layout: &Layout) -> bool {
+        self.inner.accepts(kernel, op, input, layout)
+    }
+
+    fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
+        self.inner.workspace(kernel, op, inputs, outputs)
+    }
+
+    fn allocate(&self, bytes: usize) -> std::result::Result<Block, String> {
+        if !self.controls.grant_block() {
+            return Err("the simulated driver refused".to_string());
+        }
+        self.inner.allocate(bytes).map(hide)
+    }
+
+    fn max_block(&self) -> usize {
+        self.nature.max_block
+    }
+
+    fn alignment(&self) -> usize {
+        256
+    }
+
+    fn launch(&self, call: &Call<'_>) -> Result<Option<Arc<Check>>> {
+        self.alive()?;
+        self.controls.count_launch();
+        let held = |args: &[situ_device::Arg<'_>]| -> Result<Vec<HeldArg>> {
+            args.iter().map(|a| HeldArg::of(a).ok_or_else(|| self.foreign(call.op.name()))).collect()
+        };
+        let check = may_fail(call.op, call.inputs).then(|| Check::open(call.op.name(), call.location));
+        let launch = Launch {
+            kernel: call.kernel,
+            op: call.op.clone(),
+            inputs: held(call.inputs)?,
+            outputs: held(call.outputs)?,
+            workspace: call.workspace.and_then(Held::of),
+            location: call.location,
+            check: check.clone(),
+        };
+        self.submit(Work::Launch(Box::new(launch)))?;
+        Ok(check)
+    }
+
+    fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()> {
+        self.alive()?;
+        let to = Held::of(to).ok_or_else(|| self.foreign("upload"))?;
+        self.submit(Work::Upload(to, bytes.to_vec()))
+    }
+
+    fn download(&self, from: Region<'_>, into: &mut [u8]) -> Result<()> {
+        self.wait()?;
+        let from = Held::of(from).ok_or_else(|| self.foreign("download"))?;
+        self.inner.download(from.region(), into)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.wait()
+    }
+
+    fn staging(&self) -> usize {
+        self.staging.bytes()
+    }
+
+    fn backlog(&self) -> f64 {
+        self.queue().len() as f64 * self.nature.delay.as_secs_f64()
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.controls.lost()
+    }
+}

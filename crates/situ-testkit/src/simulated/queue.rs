@@ -1,0 +1,86 @@
+//! Work that waits until somebody asks for its result.
+
+use super::memory::{Held, HeldArg};
+use situ_core::{Error, Result};
+use situ_device::{Arg, Call, Check, Device, KernelId};
+use situ_ir::Op;
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A launch that has not run yet.
+#[derive(Debug)]
+pub(super) struct Launch {
+    pub(super) kernel: KernelId,
+    pub(super) op: Op,
+    pub(super) inputs: Vec<HeldArg>,
+    pub(super) outputs: Vec<HeldArg>,
+    pub(super) workspace: Option<Held>,
+    pub(super) location: Option<&'static Location<'static>>,
+    pub(super) check: Option<Arc<Check>>,
+}
+
+/// One entry of the queue.
+#[derive(Debug)]
+pub(super) enum Work {
+    Launch(Box<Launch>),
+    Upload(Held, Vec<u8>),
+}
+
+/// Entries in launch order.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: VecDeque<Work>,
+    /// A failure that is not a matter of data: told to whoever waits next.
+    failed: Option<Error>,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, work: Work) {
+        self.waiting.push_back(work);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Runs everything, each launch taking at least `delay`.
+    pub(super) fn run(&mut self, on: &dyn Device, delay: Duration) -> Result<()> {
+        while let Some(work) = self.waiting.pop_front() {
+            let done = match &work {
+                Work::Upload(to, bytes) => on.upload(to.region(), bytes),
+                Work::Launch(launch) => {
+                    std::thread::sleep(delay);
+                    launch.run(on)
+                }
+            };
+            if let Err(error) = done {
+                self.failed.get_or_insert(error);
+            }
+        }
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Launch {
+    fn run(&self, on: &dyn Device) -> Result<()> {
+        let inputs: Vec<Arg<'_>> = self.inputs.iter().map(HeldArg::arg).collect();
+        let outputs: Vec<Arg<'_>> = self.outputs.iter().map(HeldArg::arg).collect();
+        let call = Call {
+            kernel: self.kernel,
+            op: &self.op,
+            inputs: &inputs,
+            outputs: &outputs,
+            workspace: self.workspace.as_ref().map(Held::region),
+            location: self.location,
+        };
+        match (on.launch(&call), &self.check) {
+            (Ok(_), Some(check)) => check.settle(None),
+            (Ok(_), None) => {}
+            (Err(Error::Data(data)), Some(check)) => check.settle(Some((data.fault, data.row))),
+            (Err(error), _) => return Err(error),
+        }
+        Ok(())
+    }
+}

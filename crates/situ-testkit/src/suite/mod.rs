@@ -1,0 +1,84 @@
+//! The op suite: one list of cases, run on every device.
+//!
+//! A case is an op, its inputs and a naive reference in f64 and i64 that shares nothing with any kernel. Families of
+//! ops are files; adding an op is one file with a `cases` function and one line in [`all`].
+//! A kernel that a device lacks is listed as absent (see [`absent`]), never passed over.
+//! Left to others: gradients, which come with training; wrong calls, which are a table of their own.
+
+pub mod absent;
+pub mod case;
+pub mod compare;
+pub mod run;
+
+mod bias_add;
+mod binary;
+mod cast;
+mod cross_entropy;
+mod generate;
+mod index;
+mod join;
+mod layer_norm;
+mod matmul;
+mod random;
+mod reduce;
+mod select;
+mod softmax;
+mod special_functions;
+mod unary;
+mod view;
+
+pub use case::{Bound, Case, Expected, Tolerance};
+pub use run::{Outcome, bits, run};
+
+/// Every case of every op.
+pub fn all() -> Vec<Case> {
+    let mut list = Vec::new();
+    unary::cases(&mut list);
+    binary::cases(&mut list);
+    select::cases(&mut list);
+    cast::cases(&mut list);
+    matmul::cases(&mut list);
+    bias_add::cases(&mut list);
+    layer_norm::cases(&mut list);
+    reduce::cases(&mut list);
+    softmax::cases(&mut list);
+    cross_entropy::cases(&mut list);
+    view::cases(&mut list);
+    join::cases(&mut list);
+    index::cases(&mut list);
+    generate::cases(&mut list);
+    random::cases(&mut list);
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use situ_ir::OpKind;
+    use situ_ir::ops::{BinaryKind, ReduceKind, UnaryKind};
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_op_family_and_every_function_of_the_tables_has_a_case() {
+        let cases = all();
+        let kinds: HashSet<OpKind> = cases.iter().map(|c| c.op.kind()).collect();
+        // Fused ops are made by functions, not called: whoever gives them kernels gives them cases.
+        let missing: Vec<_> =
+            OpKind::ALL.iter().filter(|k| !kinds.contains(k) && **k != OpKind::Fused).collect();
+        assert!(missing.is_empty(), "no case for {missing:?}");
+        let names: HashSet<&str> = cases.iter().map(|c| c.op.name()).collect();
+        let tables = UnaryKind::ALL.iter().map(|k| k.name());
+        let tables = tables.chain(BinaryKind::ALL.iter().map(|k| k.name()));
+        for name in tables.chain(ReduceKind::ALL.iter().map(|k| k.name())) {
+            assert!(names.contains(name), "no case for {name}");
+        }
+    }
+
+    #[test]
+    fn names_of_cases_are_unique() {
+        let mut seen = HashSet::new();
+        for case in all() {
+            assert!(seen.insert(case.name.clone()), "{} stands twice", case.name);
+        }
+    }
+}
