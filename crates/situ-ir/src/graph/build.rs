@@ -1,6 +1,6 @@
 //! Making graphs, by hand, by tracing, or from another graph.
 
-use super::{Cond, Content, Graph, Node, NodeId, Source, Value, While};
+use super::{Cond, Content, Graph, Node, NodeId, Part, Parts, Source, Value, While};
 use crate::ops::{Op, Outputs};
 use situ_core::{DType, Error, Request, Result, TensorType};
 use smallvec::SmallVec;
@@ -51,6 +51,7 @@ impl GraphBuilder {
             types: Outputs::from_buf([ty]),
             request: Request::default(),
             source: Source::default(),
+            parts: Parts::default(),
         }))
     }
 
@@ -82,7 +83,14 @@ impl GraphBuilder {
         let types: SmallVec<[TensorType; 3]> = inputs.iter().map(|v| self.type_of(*v)).collect();
         let outputs = op.infer(&types)?;
         let inputs = inputs.iter().copied().collect();
-        Ok(Value::of(self.push(Node { content: Content::Op(op), inputs, types: outputs, request, source })))
+        Ok(Value::of(self.push(Node {
+            content: Content::Op(op),
+            inputs,
+            types: outputs,
+            request,
+            source,
+            parts: Parts::default(),
+        })))
     }
 
     /// A condition; the first output's value. Both sides must take `arguments` and give the same types.
@@ -116,7 +124,14 @@ impl GraphBuilder {
         }
         let types: Outputs = given(&cond.then).into_iter().collect();
         let inputs = std::iter::once(predicate).chain(arguments.iter().copied()).collect();
-        Ok(self.push(Node { content: Content::Cond(Box::new(cond)), inputs, types, request, source }))
+        Ok(self.push(Node {
+            content: Content::Cond(Box::new(cond)),
+            inputs,
+            types,
+            request,
+            source,
+            parts: Parts::default(),
+        }))
     }
 
     /// A loop on an initial state, whose outputs are the final state.
@@ -145,12 +160,24 @@ impl GraphBuilder {
         }
         let types = types.into_iter().collect();
         let inputs = state.iter().copied().collect();
-        Ok(self.push(Node { content: Content::While(Box::new(body)), inputs, types, request, source }))
+        Ok(self.push(Node {
+            content: Content::While(Box::new(body)),
+            inputs,
+            types,
+            request,
+            source,
+            parts: Parts::default(),
+        }))
     }
 
     /// A copy of a node of another graph, on other inputs of the same types.
     pub fn copy(&mut self, node: &Node, inputs: &[Value]) -> NodeId {
         self.push(Node { inputs: inputs.iter().copied().collect(), ..node.clone() })
+    }
+
+    /// Says of which ops of the traced program a node was made.
+    pub fn set_parts(&mut self, id: NodeId, parts: Vec<Part>) {
+        self.graph.nodes[id.index()].parts = Parts(Some(parts.into()));
     }
 
     /// The finished graph.

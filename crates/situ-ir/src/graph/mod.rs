@@ -5,6 +5,9 @@
 //! Leaves to others: which device runs a node (`situ-place`, `situ-runtime`).
 
 mod build;
+mod dot;
+mod parse;
+mod text;
 mod verify;
 
 pub use build::GraphBuilder;
@@ -14,6 +17,7 @@ use situ_core::{Request, TensorType};
 use smallvec::SmallVec;
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// The number of a node in its graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -143,6 +147,32 @@ impl fmt::Display for Source {
     }
 }
 
+/// One op of the traced program, as it was before a pass joined it with others.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Its name.
+    pub op: &'static str,
+    /// The type of its first output.
+    pub ty: TensorType,
+    /// Where it was called.
+    pub source: Source,
+}
+
+/// The ops of the traced program that a pass joined into one node, in their order; none where no pass did. Never part of
+/// what a node means.
+#[derive(Clone, Default, Debug)]
+pub struct Parts(pub Option<Arc<[Part]>>);
+
+impl PartialEq for Parts {
+    fn eq(&self, _: &Parts) -> bool {
+        true
+    }
+}
+impl Eq for Parts {}
+impl std::hash::Hash for Parts {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
 /// One step of a graph.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Node {
@@ -156,6 +186,21 @@ pub struct Node {
     pub request: Request,
     /// Where it was called.
     pub source: Source,
+    /// What it was before passes joined ops.
+    pub parts: Parts,
+}
+
+impl Node {
+    /// The ops of the traced program that it does: itself, unless a pass joined several.
+    pub fn parts(&self) -> Vec<Part> {
+        match &self.parts.0 {
+            Some(parts) => parts.to_vec(),
+            None => {
+                let own = |ty| Part { op: self.content.name(), ty, source: self.source };
+                self.types.first().map(|ty| own(*ty)).into_iter().collect()
+            }
+        }
+    }
 }
 
 /// A traced program. The types of captures and variables are those of the nodes that stand for them.

@@ -1,7 +1,7 @@
 //! What must hold of every graph, between every two passes.
 
 use super::{Content, Graph, Node, NodeId, Value};
-use situ_core::{Error, Result, TensorType};
+use situ_core::{DType, Error, Result, TensorType};
 
 impl Graph {
     /// An error that names the first node that breaks a rule.
@@ -67,26 +67,26 @@ impl Graph {
                 let (Some(test), arguments) = (types.first(), types.get(1..).unwrap_or_default()) else {
                     return Err(broken(&place(), "it has no condition"));
                 };
-                let ok = test.shape.rank() == 0
-                    && [&cond.then, &cond.otherwise]
-                        .iter()
-                        .all(|g| g.inputs == arguments && g.gives() == *node.types);
-                self.verify_nested(ok, &[&cond.then, &cond.otherwise], &place())
+                self.verify_nested(&[&cond.then, &cond.otherwise], &place())?;
+                let fits = |g: &Graph| g.inputs == arguments && g.gives() == *node.types;
+                if !is_truth(test) || !fits(&cond.then) || !fits(&cond.otherwise) {
+                    return Err(broken(&place(), "its graphs do not take its inputs and give its outputs"));
+                }
+                Ok(())
             }
             Content::While(repeated) => {
-                let ok = repeated.condition.inputs == types
-                    && repeated.body.inputs == types
-                    && repeated.body.gives() == types
-                    && *node.types == types;
-                self.verify_nested(ok, &[&repeated.condition, &repeated.body], &place())
+                self.verify_nested(&[&repeated.condition, &repeated.body], &place())?;
+                let goes_on = matches!(repeated.condition.gives().as_slice(), [test] if is_truth(test));
+                let takes = [&repeated.condition, &repeated.body].iter().all(|g| g.inputs == types);
+                if !goes_on || !takes || repeated.body.gives() != types || *node.types != types {
+                    return Err(broken(&place(), "its graphs do not take and give its state"));
+                }
+                Ok(())
             }
         }
     }
 
-    fn verify_nested(&self, fits: bool, graphs: &[&Graph], place: &str) -> Result<()> {
-        if !fits {
-            return Err(broken(place, "its graphs do not take its inputs and give its outputs"));
-        }
+    fn verify_nested(&self, graphs: &[&Graph], place: &str) -> Result<()> {
         if graphs.iter().any(|g| !g.captures.is_empty() || !g.variables.is_empty() || !g.updates.is_empty()) {
             return Err(broken(
                 place,
@@ -100,6 +100,11 @@ impl Graph {
     pub fn gives(&self) -> Vec<TensorType> {
         self.outputs.iter().map(|v| self.type_of(*v)).collect()
     }
+}
+
+/// A scalar bool.
+fn is_truth(ty: &TensorType) -> bool {
+    ty.dtype == DType::Bool && ty.shape.rank() == 0
 }
 
 #[cold]
