@@ -24,6 +24,7 @@ pub mod reduce;
 mod scratch;
 mod stream;
 pub mod threads;
+pub mod wide;
 
 pub use device::{physical, physical_at};
 

@@ -4,7 +4,6 @@ use super::{CpuKernel, start};
 use crate::exec::Exec;
 use crate::math::Float;
 use crate::normalize::{BadLabel, cross_entropy, sparse_cross_entropy};
-use crate::reduce::{Reducer, Sum};
 use situ_core::error::{Data, Fault};
 use situ_core::{DType, Error, Result};
 use situ_device::{Arg, Call, Registry};
@@ -23,10 +22,7 @@ fn rows(logits: &Arg<'_>) -> (usize, usize) {
     (shape[..shape.rank() - 1].iter().product(), shape[shape.rank() - 1])
 }
 
-fn weighted<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()>
-where
-    Sum: Reducer<T>,
-{
+fn weighted<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let ([logits, labels], [output]) = (call.inputs, call.outputs) else { return Ok(()) };
     let (count, columns) = rows(logits);
     // SAFETY: logits and labels are dense and of one shape; the output has an element for each row.
@@ -43,10 +39,7 @@ where
     Ok(())
 }
 
-fn sparse<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()>
-where
-    Sum: Reducer<T>,
-{
+fn sparse<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let ([logits, labels], [output]) = (call.inputs, call.outputs) else { return Ok(()) };
     let (count, columns) = rows(logits);
     let (x, y) = (start(logits).cast::<T>(), start(output).cast::<T>());

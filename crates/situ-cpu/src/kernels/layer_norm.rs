@@ -4,7 +4,6 @@ use super::{CpuKernel, start};
 use crate::exec::Exec;
 use crate::math::Float;
 use crate::normalize::layer_norm;
-use crate::reduce::{Reducer, Sum};
 use situ_core::{DType, Result};
 use situ_device::{Call, Registry};
 use situ_ir::{Op, OpKind};
@@ -14,10 +13,7 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     registry.add(OpKind::LayerNorm, &[DType::F64], CpuKernel::dense(run::<f64>));
 }
 
-fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()>
-where
-    Sum: Reducer<T>,
-{
+fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let (Op::LayerNorm(op), [x, scale, shift], [output]) = (call.op, call.inputs, call.outputs) else {
         return Ok(());
     };

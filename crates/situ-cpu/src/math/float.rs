@@ -2,6 +2,7 @@
 
 use super::TRIG_LIMIT;
 use crate::level::Isa;
+use crate::wide::row::{AsIs, Largest, Plus, SquaredDistance, reduce_wide};
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 unsafe extern "C" {
@@ -28,6 +29,12 @@ pub trait Float:
 {
     const ZERO: Self;
     const ONE: Self;
+    /// `Σ x` of a row, as a tree; see [`reduce`](crate::reduce).
+    fn sum_row<I: Isa>(row: &[Self]) -> Self;
+    /// `Σ (x - mean)²` of a row, as a tree.
+    fn squared_distances_row<I: Isa>(row: &[Self], mean: Self) -> Self;
+    /// The largest of a row, -inf of none; NaN may or may not come through.
+    fn largest_in_row<I: Isa>(row: &[Self]) -> Self;
     const INFINITY: Self;
     const NEG_INFINITY: Self;
     /// Up to this |x|, `sin` and `cos` may be used.
@@ -59,6 +66,27 @@ pub trait Float:
     fn round<I: Isa>(self) -> Self;
 }
 
+/// Rows, by registers of the level.
+macro_rules! rows {
+    ($t:ty) => {
+        #[inline(always)]
+        fn sum_row<I: Isa>(row: &[$t]) -> $t {
+            // SAFETY: this is generic over the level it is compiled in.
+            unsafe { reduce_wide::<I, $t, Plus, AsIs<$t>>(row, AsIs(0.0)) }
+        }
+        #[inline(always)]
+        fn squared_distances_row<I: Isa>(row: &[$t], mean: $t) -> $t {
+            // SAFETY: as above.
+            unsafe { reduce_wide::<I, $t, Plus, SquaredDistance<$t>>(row, SquaredDistance(mean)) }
+        }
+        #[inline(always)]
+        fn largest_in_row<I: Isa>(row: &[$t]) -> $t {
+            // SAFETY: as above.
+            unsafe { reduce_wide::<I, $t, Largest, AsIs<$t>>(row, AsIs(<$t>::NEG_INFINITY)) }
+        }
+    };
+}
+
 /// Methods that forward to the functions of this module.
 macro_rules! forward {
     ($($name:ident)*) => {$(
@@ -80,6 +108,7 @@ macro_rules! standard {
 }
 
 impl Float for f32 {
+    rows!(f32);
     const ZERO: f32 = 0.0;
     const ONE: f32 = 1.0;
     const INFINITY: f32 = f32::INFINITY;
@@ -122,6 +151,7 @@ impl Float for f32 {
 }
 
 impl Float for f64 {
+    rows!(f64);
     const ZERO: f64 = 0.0;
     const ONE: f64 = 1.0;
     const INFINITY: f64 = f64::INFINITY;

@@ -1,10 +1,9 @@
 //! Cross-entropy of logits, row by row, without forming the probabilities.
 
-use super::{TASK, largest, sum_of_exponentials};
+use super::{TASK, sum_of_exponentials};
 use crate::exec::{Exec, Shared};
 use crate::math::Float;
 use crate::multiversion;
-use crate::reduce::{Reducer, Sum};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `-Σ labels · log_softmax(logits)` of each row. A label of 0 contributes nothing, even beside a logit of -inf.
@@ -18,9 +17,7 @@ pub unsafe fn cross_entropy<T: Float>(
     output: *mut T,
     rows: usize,
     columns: usize,
-) where
-    Sum: Reducer<T>,
-{
+) {
     let (logits, labels, to) = (Shared(logits), Shared(labels), Shared(output));
     exec.for_ranges(rows, TASK / columns.max(1), |first, last| {
         for row in first..last {
@@ -54,10 +51,7 @@ pub unsafe fn sparse_cross_entropy<T: Float, L: Copy + Into<i64>>(
     output: *mut T,
     rows: usize,
     columns: usize,
-) -> Result<(), BadLabel>
-where
-    Sum: Reducer<T>,
-{
+) -> Result<(), BadLabel> {
     let (logits, labels, to) = (Shared(logits), Shared(labels), Shared(output));
     let bad = AtomicUsize::new(usize::MAX);
     exec.for_ranges(rows, TASK / columns.max(1), |first, last| {
@@ -84,17 +78,17 @@ where
 }
 
 multiversion! {
-    fn labelled_row[I, T: (Float)](x: &[T], label: usize) -> T where (Sum: Reducer<T>) {
-        let shift = largest::<I, T>(x);
+    fn labelled_row[I, T: (Float)](x: &[T], label: usize) -> T {
+        let shift = T::largest_in_row::<I>(x);
         sum_of_exponentials::<I, T>(x, shift).log::<I>() - (x[label] - shift)
     }
 }
 
 multiversion! {
-    fn weighted_row[I, T: (Float)](x: &[T], weights: &[T]) -> T where (Sum: Reducer<T>) {
+    fn weighted_row[I, T: (Float)](x: &[T], weights: &[T]) -> T {
         // Running sums side by side, as in a reduction; a row of classes is short enough for one block.
         const LANES: usize = 32;
-        let shift = largest::<I, T>(x);
+        let shift = T::largest_in_row::<I>(x);
         let log = sum_of_exponentials::<I, T>(x, shift).log::<I>();
         let mut lanes = [T::ZERO; LANES];
         for (x, weights) in x.chunks(LANES).zip(weights.chunks(LANES)) {

@@ -3,8 +3,6 @@
 use super::TASK;
 use crate::exec::{Exec, Shared};
 use crate::math::Float;
-use crate::reduce::row::reduce_mapped;
-use crate::reduce::{Reducer, Sum};
 use crate::scratch::with_scratch;
 use crate::{multiversion, stream};
 
@@ -23,9 +21,7 @@ pub unsafe fn layer_norm<T: Float>(
     shift: &[T],
     output: *mut T,
     rows: usize,
-) where
-    Sum: Reducer<T>,
-{
+) {
     let columns = scale.len();
     let bytes = std::mem::size_of_val(scale);
     let streaming = rows * bytes >= exec.streaming_bytes && bytes <= BUFFERED_BYTES;
@@ -57,10 +53,10 @@ pub unsafe fn layer_norm<T: Float>(
 }
 
 multiversion! {
-    fn norm_row[I, T: (Float)](epsilon: T, x: &[T], scale: &[T], shift: &[T], y: &mut [T]) where (Sum: Reducer<T>) {
+    fn norm_row[I, T: (Float)](epsilon: T, x: &[T], scale: &[T], shift: &[T], y: &mut [T]) {
         let count = T::from_f64(x.len() as f64);
-        let mean = reduce_mapped::<I, T, Sum>(x, |x| x) / count;
-        let variance = reduce_mapped::<I, T, Sum>(x, |x| (x - mean) * (x - mean)) / count;
+        let mean = T::sum_row::<I>(x) / count;
+        let variance = T::squared_distances_row::<I>(x, mean) / count;
         let factor = T::ONE / (variance + epsilon).sqrt();
         for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
             *y = ((*x - mean) * factor).mul_add::<I>(*scale, *shift);

@@ -15,37 +15,56 @@ pub use softmax_columns::softmax_columns;
 
 use crate::level::Isa;
 use crate::math::Float;
-use crate::reduce::row::reduce_mapped;
-use crate::reduce::{Reducer, Sum};
+use std::mem::MaybeUninit;
 
 /// About how many elements are worth a task.
 const TASK: usize = 1 << 13;
 
-/// The largest element, for shifting a row. NaN need not come through here: it does in the exponentials.
-#[derive(Clone, Copy)]
-struct Largest;
+/// Exponentials are computed and added up in pieces that stay in the first-level cache.
+const PIECE: usize = 1024;
 
-impl<T: Float> Reducer<T> for Largest {
-    const IDENTITY: T = T::NEG_INFINITY;
-    #[inline(always)]
-    fn combine<I: Isa>(a: T, b: T) -> T {
-        // In this order it is one instruction.
-        if a > b { a } else { b }
+/// `Σ e^(x - shift)`, piece by piece.
+#[inline(always)]
+fn sum_of_exponentials<I: Isa, T: Float>(x: &[T], shift: T) -> T {
+    let mut buffer = [MaybeUninit::uninit(); PIECE];
+    let mut total = T::ZERO;
+    for x in x.chunks(PIECE) {
+        let piece = exponentials::<I, T>(x, shift, &mut buffer[..x.len()]);
+        total = total + T::sum_row::<I>(piece);
     }
+    total
 }
 
+/// Writes `e^(x - shift)` to `y`, which is as long, and gives it back written. The last few elements go through the vector loop too,
+/// padded.
 #[inline(always)]
-fn largest<I: Isa, T: Float>(row: &[T]) -> T {
-    reduce_mapped::<I, T, Largest>(row, |x| x)
+fn exponentials<'a, I: Isa, T: Float>(x: &[T], shift: T, y: &'a mut [MaybeUninit<T>]) -> &'a mut [T] {
+    const PAD: usize = 16;
+    #[inline(always)]
+    fn each<I: Isa, T: Float>(x: &[T], shift: T, y: &mut [MaybeUninit<T>]) {
+        for (y, x) in y.iter_mut().zip(x) {
+            y.write((*x - shift).exp_nonpositive::<I>());
+        }
+    }
+    assert_eq!(x.len(), y.len());
+    let whole = x.len() - x.len() % PAD;
+    each::<I, T>(&x[..whole], shift, &mut y[..whole]);
+    let rest = x.len() - whole;
+    if rest > 0 {
+        let (mut padded, mut results) = ([T::NEG_INFINITY; PAD], [MaybeUninit::uninit(); PAD]);
+        padded[..rest].copy_from_slice(&x[whole..]);
+        each::<I, T>(&padded, shift, &mut results);
+        y[whole..].copy_from_slice(&results[..rest]);
+    }
+    // SAFETY: every element was written above.
+    unsafe { &mut *(std::ptr::from_mut(y) as *mut [T]) }
 }
 
-/// `Σ e^(x - shift)`.
+/// A row that is about to be written whole.
 #[inline(always)]
-fn sum_of_exponentials<I: Isa, T: Float>(row: &[T], shift: T) -> T
-where
-    Sum: Reducer<T>,
-{
-    reduce_mapped::<I, T, Sum>(row, |x| (x - shift).exp_nonpositive::<I>())
+fn unwritten<T>(row: &mut [T]) -> &mut [MaybeUninit<T>] {
+    // SAFETY: only written values ever go through the result: it stays within this module, which writes to it alone.
+    unsafe { &mut *(std::ptr::from_mut(row) as *mut [MaybeUninit<T>]) }
 }
 
 #[cfg(test)]

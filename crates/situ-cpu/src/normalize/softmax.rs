@@ -1,16 +1,11 @@
 //! Softmax and log-softmax of rows.
 
-use super::{TASK, largest, sum_of_exponentials};
+use super::{PIECE, TASK, exponentials, unwritten};
 use crate::exec::{Exec, Shared};
-use crate::level::Isa;
 use crate::math::Float;
-use crate::reduce::row::reduce_mapped;
-use crate::reduce::{Reducer, Sum};
 use crate::scratch::with_scratch;
 use crate::{multiversion, stream};
 
-/// Exponentials are computed and added up in pieces that stay in the first-level cache.
-const PIECE: usize = 1024;
 /// Rows up to this many bytes are kept in a buffer of their own when results are streamed: two of them stay in the second-level
 /// cache.
 const BUFFERED_BYTES: usize = 128 << 10;
@@ -26,9 +21,7 @@ pub unsafe fn softmax<T: Float>(
     output: *mut T,
     rows: usize,
     columns: usize,
-) where
-    Sum: Reducer<T>,
-{
+) {
     if columns == 0 {
         return;
     }
@@ -57,38 +50,29 @@ pub unsafe fn softmax<T: Float>(
             let buffers = unsafe { &mut *(std::ptr::from_mut(buffers) as *mut [T]) };
             let (mut this, mut before) = buffers.split_at_mut(columns);
             for row in first..last {
+                // The row before goes to memory piece by piece between the exponentials of this one, so that the stores
+                // drain while there is something to compute.
+                let done: &mut [T] = if row > first { y(row - 1) } else { &mut [] };
                 if log {
-                    log_softmax_row(exec.level, x(row), this);
-                    // SAFETY: both are one row, apart from each other.
-                    unsafe {
-                        stream::copy_streaming(this.as_ptr().cast(), y(row).as_mut_ptr().cast(), bytes)
-                    };
+                    log_softmax_row_streaming(exec.level, x(row), this, before, done);
                 } else {
-                    // The row before goes to memory piece by piece between the exponentials of this one, so that the
-                    // stores drain while there is something to compute.
-                    let done: &mut [T] = if row > first { y(row - 1) } else { &mut [] };
                     softmax_row_streaming(exec.level, x(row), this, before, done);
-                    std::mem::swap(&mut this, &mut before);
                 }
+                std::mem::swap(&mut this, &mut before);
             }
-            if !log {
-                // SAFETY: as above.
-                unsafe {
-                    stream::copy_streaming(before.as_ptr().cast(), y(last - 1).as_mut_ptr().cast(), bytes)
-                };
-            }
+            // SAFETY: both are one row, apart from each other.
+            unsafe { stream::copy_streaming(before.as_ptr().cast(), y(last - 1).as_mut_ptr().cast(), bytes) };
         });
         stream::fence();
     });
 }
 
 multiversion! {
-    fn softmax_row[I, T: (Float)](x: &[T], y: &mut [T]) where (Sum: Reducer<T>) {
-        let shift = largest::<I, T>(x);
+    fn softmax_row[I, T: (Float)](x: &[T], y: &mut [T]) {
+        let shift = T::largest_in_row::<I>(x);
         let mut total = T::ZERO;
         for (x, y) in x.chunks(PIECE).zip(y.chunks_mut(PIECE)) {
-            exponentials::<I, T>(x, shift, y);
-            total = total + reduce_mapped::<I, T, Sum>(y, |y| y);
+            total = total + T::sum_row::<I>(exponentials::<I, T>(x, shift, unwritten(y)));
         }
         scale::<T>(y, T::ONE / total);
     }
@@ -96,32 +80,61 @@ multiversion! {
 
 multiversion! {
     /// [`softmax_row`] into `y`, while `before` is streamed to `done`, which is either as long or empty.
-    fn softmax_row_streaming[I, T: (Float)](x: &[T], y: &mut [T], before: &[T], done: &mut [T]) where (Sum: Reducer<T>) {
-        let shift = largest::<I, T>(x);
+    fn softmax_row_streaming[I, T: (Float)](x: &[T], y: &mut [T], before: &[T], done: &mut [T]) {
+        let shift = T::largest_in_row::<I>(x);
         let mut total = T::ZERO;
-        let before = &before[..done.len()];
-        let mut sent = before.chunks(PIECE).zip(done.chunks_mut(PIECE));
+        let mut pieces = done.chunks_mut(PIECE).zip(before.chunks(PIECE));
         for (x, y) in x.chunks(PIECE).zip(y.chunks_mut(PIECE)) {
-            exponentials::<I, T>(x, shift, y);
-            total = total + reduce_mapped::<I, T, Sum>(y, |y| y);
-            if let Some((from, to)) = sent.next() {
-                // SAFETY: two pieces of equal length, apart from each other.
-                unsafe {
-                    stream::copy_streaming(from.as_ptr().cast(), to.as_mut_ptr().cast(), std::mem::size_of_val(from));
-                }
-            }
+            total = total + T::sum_row::<I>(exponentials::<I, T>(x, shift, unwritten(y)));
+            send(pieces.next());
         }
         scale::<T>(y, T::ONE / total);
     }
 }
 
 multiversion! {
-    fn log_softmax_row[I, T: (Float)](x: &[T], y: &mut [T]) where (Sum: Reducer<T>) {
-        let shift = largest::<I, T>(x);
-        let log = sum_of_exponentials::<I, T>(x, shift).log::<I>();
-        for (y, x) in y.iter_mut().zip(x) {
-            *y = (*x - shift) - log;
+    fn log_softmax_row[I, T: (Float)](x: &[T], y: &mut [T]) {
+        let shift = T::largest_in_row::<I>(x);
+        // The exponentials pass through the result, which is in cache anyway.
+        let mut total = T::ZERO;
+        for (x, y) in x.chunks(PIECE).zip(y.chunks_mut(PIECE)) {
+            total = total + T::sum_row::<I>(exponentials::<I, T>(x, shift, unwritten(y)));
         }
+        subtract::<T>(x, shift, total.log::<I>(), y);
+    }
+}
+
+multiversion! {
+    /// [`log_softmax_row`] into `y`, while `before` is streamed to `done`, which is either as long or empty.
+    fn log_softmax_row_streaming[I, T: (Float)](
+        x: &[T], y: &mut [T], before: &[T], done: &mut [T]
+    ) {
+        let shift = T::largest_in_row::<I>(x);
+        let mut total = T::ZERO;
+        let mut pieces = done.chunks_mut(PIECE).zip(before.chunks(PIECE));
+        for (x, y) in x.chunks(PIECE).zip(y.chunks_mut(PIECE)) {
+            total = total + T::sum_row::<I>(exponentials::<I, T>(x, shift, unwritten(y)));
+            send(pieces.next());
+        }
+        subtract::<T>(x, shift, total.log::<I>(), y);
+    }
+}
+
+/// Streams one piece of a finished row, if there is one.
+#[inline(always)]
+fn send<T: Float>(piece: Option<(&mut [T], &[T])>) {
+    if let Some((to, from)) = piece {
+        // SAFETY: two pieces of equal length, apart from each other.
+        unsafe {
+            stream::copy_streaming(from.as_ptr().cast(), to.as_mut_ptr().cast(), std::mem::size_of_val(to))
+        };
+    }
+}
+
+#[inline(always)]
+fn subtract<T: Float>(x: &[T], shift: T, log: T, y: &mut [T]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = (*x - shift) - log;
     }
 }
 
@@ -129,26 +142,5 @@ multiversion! {
 fn scale<T: Float>(y: &mut [T], factor: T) {
     for y in y.iter_mut() {
         *y = *y * factor;
-    }
-}
-
-/// `y = e^(x - shift)`; the last few elements go through the vector loop too, padded.
-#[inline(always)]
-fn exponentials<I: Isa, T: Float>(x: &[T], shift: T, y: &mut [T]) {
-    const PAD: usize = 16;
-    #[inline(always)]
-    fn each<I: Isa, T: Float>(x: &[T], shift: T, y: &mut [T]) {
-        for (y, x) in y.iter_mut().zip(x) {
-            *y = (*x - shift).exp_nonpositive::<I>();
-        }
-    }
-    let whole = x.len() - x.len() % PAD;
-    each::<I, T>(&x[..whole], shift, &mut y[..whole]);
-    let rest = x.len() - whole;
-    if rest > 0 {
-        let (mut padded, mut results) = ([T::NEG_INFINITY; PAD], [T::ZERO; PAD]);
-        padded[..rest].copy_from_slice(&x[whole..]);
-        each::<I, T>(&padded, shift, &mut results);
-        y[whole..].copy_from_slice(&results[..rest]);
     }
 }

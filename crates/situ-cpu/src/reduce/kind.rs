@@ -2,6 +2,7 @@
 
 use crate::level::Isa;
 use crate::math::Float;
+use crate::wide::row::{AsIs, Maximum, Minimum, Plus, Times, reduce_wide};
 
 /// A reduction. Results are combined in a fixed order, so it need not be associative to the last bit.
 pub trait Reducer<T>: Copy + Send + Sync + 'static {
@@ -9,6 +10,25 @@ pub trait Reducer<T>: Copy + Send + Sync + 'static {
     const IDENTITY: T;
     /// Two partial results, or elements, as one.
     fn combine<I: Isa>(a: T, b: T) -> T;
+    /// The reduction of neighbouring elements. Where the order does not matter, a plain loop: the compiler vectorises that.
+    #[inline(always)]
+    fn row<I: Isa>(row: &[T]) -> T
+    where
+        T: Copy,
+    {
+        row.iter().fold(Self::IDENTITY, |a, b| Self::combine::<I>(a, *b))
+    }
+}
+
+/// [`Reducer::row`] of floats, where the order does matter.
+macro_rules! wide_row {
+    ($t:ty, $combine:ty) => {
+        #[inline(always)]
+        fn row<I: Isa>(row: &[$t]) -> $t {
+            // SAFETY: this is generic over the level it is compiled in.
+            unsafe { reduce_wide::<I, $t, $combine, AsIs<$t>>(row, AsIs(<Self as Reducer<$t>>::IDENTITY)) }
+        }
+    };
 }
 
 /// The sum; integers wrap.
@@ -38,6 +58,7 @@ macro_rules! floats {
             fn combine<I: Isa>(a: $t, b: $t) -> $t {
                 a + b
             }
+            wide_row!($t, Plus);
         }
         impl Reducer<$t> for Prod {
             const IDENTITY: $t = 1.0;
@@ -45,6 +66,7 @@ macro_rules! floats {
             fn combine<I: Isa>(a: $t, b: $t) -> $t {
                 a * b
             }
+            wide_row!($t, Times);
         }
         impl Reducer<$t> for Max {
             const IDENTITY: $t = <$t>::NEG_INFINITY;
@@ -52,6 +74,7 @@ macro_rules! floats {
             fn combine<I: Isa>(a: $t, b: $t) -> $t {
                 if (a > b) | Float::is_nan(a) { a } else { b }
             }
+            wide_row!($t, Maximum);
         }
         impl Reducer<$t> for Min {
             const IDENTITY: $t = <$t>::INFINITY;
@@ -59,6 +82,7 @@ macro_rules! floats {
             fn combine<I: Isa>(a: $t, b: $t) -> $t {
                 if (a < b) | Float::is_nan(a) { a } else { b }
             }
+            wide_row!($t, Minimum);
         }
     )*};
 }

@@ -10,7 +10,7 @@ mod arg;
 mod column;
 pub mod groups;
 mod kind;
-pub(crate) mod row;
+mod row;
 
 pub use arg::{ArgKind, arg_reduce};
 pub use kind::{All, Any, Max, Min, Prod, Reducer, Sum};
