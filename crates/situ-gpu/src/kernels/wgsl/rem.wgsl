@@ -9,12 +9,14 @@ fn rem_of(x: f32, y: f32) -> f32 {
     var mx = (ax & 0x7fffffu) | select(0u, 0x800000u, ax >= 0x800000u);
     var my = (ay & 0x7fffffu) | select(0u, 0x800000u, ay >= 0x800000u);
     if my == 0u { return nan(); }
+    // A denormal divisor has leading zeros, and may go into the dividend more than once a step.
+    let denormal = my < 0x800000u;
     let steps = ex - ey;
     for (var i = 0; i < steps; i++) {
-        if mx >= my { mx = mx - my; }
+        if denormal { mx = mx % my; } else if mx >= my { mx = mx - my; }
         mx = mx << 1u;
     }
-    if mx >= my { mx = mx - my; }
+    if denormal { mx = mx % my; } else if mx >= my { mx = mx - my; }
     if mx == 0u { return copy_sign(0.0, x); }
     // Back to a normal mantissa, as far as the exponent reaches.
     let shift = min(i32(countLeadingZeros(mx)) - 8, ey - 1);
