@@ -1,1 +1,74 @@
-//! The facade.
+//! *situ* (Latin: "in its proper place") runs tensor programs across the CPU and the GPUs of a machine, decides where
+//! every operation runs, and can say why.
+//!
+//! ```
+//! use situ::prelude::*;
+//!
+//! # fn main() -> Result<()> {
+//! let a = situ::tensor([[1.0f32, 2.0], [3.0, 4.0]])?;
+//! let b = situ::tensor([[5.0f32, 6.0], [7.0, 8.0]])?;
+//!
+//! let sum = situ::with_device("/CPU:0", || a.add(&b))?; // this op there
+//! let product = a.matmul(&b)?; // this one wherever it is done soonest
+//!
+//! assert_eq!(sum.device().to_string(), "CPU:0");
+//! assert_eq!(product.to_vec::<f32>()?, [19.0, 22.0, 43.0, 50.0]);
+//! println!("{}: {}", product.device(), product.reason());
+//! # Ok(()) }
+//! ```
+//!
+//! # The parts
+//! - [`Tensor`]: immutable, cheap to clone, on one device; [`Variable`]: one that can be assigned.
+//! - [`tensor()`], [`zeros`], [`range`], [`random`] and others make tensors; everything else is a method.
+//! - [`device()`] and [`with_device`] say where the ops inside run; [`fallback_policy`] and [`copy_policy`] say what
+//!   may happen that was not asked for.
+//! - [`Tensor::device`] is where the bytes are, [`Tensor::reason`] is why; [`config::ledger`] lists every copy and
+//!   every fallback with its line of the program.
+//! - [`config`]: the machine's devices, what programs see of them, and what they may use.
+//!
+//! # What decides where an op runs
+//! The innermost scope, if there is one. A device that does not exist, or that has no kernel for the op and dtype, is
+//! replaced under the fallback [`Policy`]: allowed, allowed with a warning (the default), or an error. Without a
+//! scope, [`PlacementRule::Auto`] takes the device on which the op is done soonest, with the work that is queued
+//! there and the copies it needs counted in; if that device's memory is full, the next one.
+//!
+//! # Errors
+//! Every call that can fail returns a [`Result`]. An [`Error`] names the op, the shapes and dtypes, the device, and
+//! what to do next; after one, every tensor is still valid. Errors that depend on data queued on a GPU (a label out of
+//! range) are returned when a result that depends on it is read, or by [`sync`].
+
+pub mod config;
+pub mod prelude;
+
+pub use situ_core::{
+    DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, MAX_RANK, Policy, Reason,
+    Result, Scalar, Shape, TensorType, error, reason,
+};
+pub use situ_ir::{Op, OpKind, ops};
+pub use situ_runtime::{LogicalConfig, PlacementRule, Request, Runtime};
+pub use situ_tensor::{
+    ScopeGuard, Span, Tensor, TensorData, Variable, arange, clear_device, concat, constant, copy_policy,
+    current_runtime, device, eye, fallback_policy, full, ones, random, range, scope, stack, tensor, where_,
+    with_device, with_runtime, zeros,
+};
+
+/// Waits for the queued work of every device, and returns its errors.
+///
+/// Reading a tensor waits for what it depends on; this is for timing, and for finding an error where it belongs.
+///
+/// ```
+/// # fn main() -> situ::Result<()> {
+/// let x = situ::zeros(&[64, 64], situ::DType::F32)?;
+/// let start = std::time::Instant::now();
+/// let y = x.matmul(&x)?;
+/// situ::sync()?;
+/// println!("{:?} on {}", start.elapsed(), y.device());
+/// # Ok(()) }
+/// ```
+pub fn sync() -> Result<()> {
+    current_runtime().sync()
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}

@@ -1,0 +1,8 @@
+//! What most programs name: `use situ::prelude::*;`.
+//!
+//! Functions stay out of it: `situ::zeros` and `situ::device` say at the call what they are.
+
+pub use crate::{
+    DType, DeviceId, DeviceKind, Error, LogicalConfig, PlacementRule, Policy, Reason, Result, Shape, Span,
+    Tensor, Variable, config, random,
+};

@@ -1,0 +1,252 @@
+//! Every example runs, on a machine without a GPU and on one with, and its results are where it says they are.
+//!
+//! The examples are included as modules, so that this holds under any test runner and build profile.
+
+use situ::prelude::*;
+use situ_runtime::discover;
+use std::sync::{Arc, Mutex};
+
+macro_rules! examples {
+    ($($name:ident $file:literal;)*) => {$(
+        #[path = $file]
+        #[allow(dead_code, reason = "an example's main is not called by every test")]
+        mod $name;
+    )*};
+}
+examples! {
+    hello "../examples/hello.rs";
+    seed_000_a "../examples/seed_000_a.rs";
+    seed_000_b "../examples/seed_000_b.rs";
+    seed_001_a "../examples/seed_001_a.rs";
+    seed_001_b "../examples/seed_001_b.rs";
+    seed_001_c "../examples/seed_001_c.rs";
+    seed_002_a "../examples/seed_002_a.rs";
+    seed_003_a "../examples/seed_003_a.rs";
+    seed_004_a "../examples/seed_004_a.rs";
+}
+
+const CPU: DeviceId = DeviceId::CPU0;
+const GPU: DeviceId = DeviceId::gpu(0);
+
+/// Fallback warnings that a run gave.
+type Warnings = Arc<Mutex<Vec<String>>>;
+
+fn run<T>(runtime: &situ::Runtime, body: impl FnOnce() -> Result<T>) -> (T, Vec<String>) {
+    let warnings = Warnings::default();
+    let heard = warnings.clone();
+    runtime.set_listener(Some(Box::new(move |notice| heard.lock().unwrap().push(notice.text.clone()))));
+    let result = situ::with_runtime(runtime, body).unwrap_or_else(|error| panic!("{error}"));
+    let warnings = warnings.lock().unwrap().clone();
+    (result, warnings)
+}
+
+/// Runs a program on a runtime that has no GPU.
+fn without_gpu<T>(body: impl FnOnce() -> Result<T>) -> (T, Vec<String>, situ::Runtime) {
+    let mut devices = discover();
+    devices.retain(|d| d.description().kind == DeviceKind::Cpu);
+    let runtime = situ::Runtime::builder().devices(devices).build().unwrap();
+    let (result, warnings) = run(&runtime, body);
+    (result, warnings, runtime)
+}
+
+/// Runs a program on a runtime with the machine's first GPU, if it has one.
+fn with_gpu<T>(body: impl FnOnce() -> Result<T>) -> Option<(T, Vec<String>, situ::Runtime)> {
+    let runtime = situ::Runtime::builder().build().unwrap();
+    if runtime.list_physical_devices(Some(DeviceKind::Gpu)).is_empty() {
+        println!("skipped: no GPU adapter");
+        return None;
+    }
+    let (result, warnings) = run(&runtime, body);
+    Some((result, warnings, runtime))
+}
+
+fn prefer_gpu<T>(program: impl FnOnce() -> Result<T>) -> impl FnOnce() -> Result<T> {
+    || {
+        config::set_placement_rule(PlacementRule::PreferGpu)?;
+        program()
+    }
+}
+
+fn assert_no_such_gpu(tensor: &Tensor) {
+    assert_eq!(tensor.device(), CPU);
+    let reason = tensor.reason();
+    assert!(
+        matches!(reason, Reason::NoSuchDevice { kind: Some(DeviceKind::Gpu), index: Some(0) }),
+        "{reason}"
+    );
+}
+
+/// What a mean cross-entropy of standard normal logits over 365 classes can be: log 365 is 5.9.
+fn assert_is_a_places_loss(loss: &Tensor) {
+    let value = loss.item::<f32>().unwrap();
+    assert!((5.0..8.0).contains(&value), "{value}");
+}
+
+#[test]
+fn seed_000_a_runs_on_the_cpu_without_a_gpu() {
+    let (loss, warnings, _runtime) = without_gpu(seed_000_a::program);
+    assert_eq!((loss.device(), loss.reason()), (CPU, Reason::OnlyDevice));
+    assert_is_a_places_loss(&loss);
+    assert!(warnings.is_empty(), "nothing was asked for that is not there: {warnings:?}");
+}
+
+#[test]
+fn seed_000_a_runs_on_the_gpu_by_tensorflows_rule_and_stays_on_the_cpu_by_ours() {
+    let Some((loss, _, _runtime)) = with_gpu(prefer_gpu(seed_000_a::program)) else { return };
+    assert_eq!((loss.device(), loss.reason()), (GPU, Reason::PreferGpu));
+    assert_is_a_places_loss(&loss);
+
+    let Some((loss, _, _runtime)) = with_gpu(seed_000_a::program) else { return };
+    assert_eq!(loss.device(), CPU, "so little work is not worth a launch: {}", loss.reason());
+    let reason = loss.reason();
+    assert!(matches!(reason, Reason::Faster { than: GPU, saves } if saves > 0.0), "{reason:?}");
+}
+
+#[test]
+fn seed_000_b_runs_its_softmax_on_the_cpu_with_and_without_a_gpu() {
+    let ((_, loss), warnings, _runtime) = without_gpu(seed_000_b::program);
+    assert_eq!((loss.device(), loss.reason()), (CPU, Reason::Requested));
+    assert!(warnings.is_empty(), "{warnings:?}");
+
+    let Some(((logits, loss), _, runtime)) = with_gpu(prefer_gpu(seed_000_b::program)) else { return };
+    assert_eq!((logits.device(), logits.reason()), (GPU, Reason::PreferGpu));
+    assert_eq!((loss.device(), loss.reason()), (CPU, Reason::Requested));
+    assert_is_a_places_loss(&loss);
+    let moved = runtime.ledger().bytes(GPU, CPU);
+    assert_eq!(moved, (32 * 365 + 32) * 4, "the logits and the labels, once each");
+}
+
+#[test]
+fn seed_001_a_runs_f64_on_the_cpu_and_names_the_missing_kernel() {
+    let expected = [19.0, 22.0, 43.0, 50.0];
+    let ((c, asked_for), warnings, _runtime) = without_gpu(seed_001_a::program);
+    assert_eq!((c.device(), c.reason()), (CPU, Reason::OnlyDevice));
+    assert_eq!(c.to_vec::<f64>().unwrap(), expected);
+    assert_no_such_gpu(&asked_for);
+    assert!(warnings.len() == 1 && warnings[0].contains("there is no GPU:0"), "{warnings:?}");
+
+    let Some(((c, asked_for), warnings, runtime)) = with_gpu(prefer_gpu(seed_001_a::program)) else { return };
+    assert_eq!((c.device(), c.reason()), (CPU, Reason::OnlyDevice));
+    assert_eq!(asked_for.to_vec::<f64>().unwrap(), expected);
+    assert_eq!(asked_for.device(), CPU);
+    assert_eq!(asked_for.reason(), Reason::NoKernel { op: "matmul", dtype: DType::F64, wanted: GPU });
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("GPU:0 has no f64 kernel for matmul"),
+        "{warnings:?}"
+    );
+    assert_eq!(runtime.ledger().count(config::Cause::Fallback), 1);
+}
+
+#[test]
+fn seed_001_b_catches_the_allocation_that_fails_and_keeps_everything_else() {
+    let check = |outcome: &seed_001_b::Outcome| {
+        let Error::OutOfMemory(report) = &outcome.too_large else { panic!("{}", outcome.too_large) };
+        assert_eq!(report.requested, 4 << 30);
+        assert!(report.limit.is_some_and(|limit| limit <= 256 << 20), "{report}");
+        let mean = outcome.survivor.mean(&[]).unwrap().item::<f32>().unwrap();
+        assert!(mean.abs() < 0.01, "{mean}");
+        assert_eq!(outcome.elsewhere.device(), CPU);
+        assert_eq!(outcome.elsewhere.elements(), 20 << 20);
+    };
+    let (outcome, _, runtime) = without_gpu(seed_001_b::program);
+    check(&outcome);
+    assert_eq!(outcome.elsewhere.reason(), Reason::OnlyDevice);
+    let peak = runtime.memory_info(&"CPU:0".parse().unwrap()).unwrap().peak;
+    assert!(peak <= 256 << 20, "the limit held: {peak}");
+
+    let Some((outcome, _, _runtime)) = with_gpu(seed_001_b::program) else { return };
+    check(&outcome);
+    assert_eq!(outcome.survivor.device(), GPU);
+    assert_eq!(outcome.elsewhere.reason(), Reason::MemoryLimit { full: GPU });
+}
+
+#[test]
+fn seed_001_c_runs_the_inner_scope_on_the_cpu_and_the_outer_one_on_the_gpu() {
+    let values = |c: &Tensor, d: &Tensor| {
+        assert_eq!(c.to_vec::<f32>().unwrap(), [6.0, 8.0, 10.0, 12.0]);
+        assert_eq!(d.to_vec::<f32>().unwrap(), [19.0, 22.0, 43.0, 50.0]);
+    };
+    let ((c, d), warnings, _runtime) = without_gpu(seed_001_c::program);
+    values(&c, &d);
+    assert_eq!((c.device(), c.reason()), (CPU, Reason::Requested));
+    assert_no_such_gpu(&d);
+    assert!(warnings.iter().any(|w| w.starts_with("matmul runs on CPU:0")), "{warnings:?}");
+
+    let Some(((c, d), warnings, _runtime)) = with_gpu(seed_001_c::program) else { return };
+    values(&c, &d);
+    assert_eq!((c.device(), c.reason()), (CPU, Reason::Requested));
+    assert_eq!((d.device(), d.reason()), (GPU, Reason::Requested));
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
+fn seed_002_a_copies_the_product_to_the_cpu_once_and_books_it() {
+    let ((product, result), warnings, runtime) = without_gpu(seed_002_a::program);
+    assert_no_such_gpu(&product);
+    assert_eq!((result.device(), result.reason()), (CPU, Reason::Requested));
+    assert!(!warnings.is_empty());
+    assert_eq!(runtime.ledger().count(config::Cause::Implicit), 0);
+
+    let Some(((product, result), warnings, runtime)) = with_gpu(seed_002_a::program) else { return };
+    assert_eq!((product.device(), product.reason()), (GPU, Reason::Requested));
+    assert_eq!((result.device(), result.reason()), (CPU, Reason::Requested));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(runtime.ledger().bytes(GPU, CPU), 4 << 20);
+    assert_eq!(runtime.ledger().count(config::Cause::Implicit), 1);
+    // The sum of n² products of n standard normals has deviation n^1.5: here 32768.
+    let sum = result.item::<f32>().unwrap();
+    assert!(sum.is_finite() && sum.abs() < 6.0 * 32768.0 * 32.0, "{sum}");
+}
+
+#[test]
+fn seed_003_a_counts_gpus_and_may_set_growth_at_any_time_without_live_tensors() {
+    let (counts, _, _runtime) = without_gpu(seed_003_a::program);
+    assert_eq!(counts, (0, 0));
+
+    let Some((counts, _, runtime)) = with_gpu(seed_003_a::program) else { return };
+    assert!(counts.0 > 0 && counts.0 == counts.1, "{counts:?}");
+    // Where TensorFlow refuses: after the device was used.
+    let (growth_after_use, _) = run(&runtime, || {
+        situ::with_device("/GPU:0", || situ::zeros(&[8], DType::F32)?.exp())?;
+        config::set_memory_growth("GPU:0", false)?;
+        Ok(config::list_physical_devices("GPU:0")?[0].memory_growth)
+    });
+    assert!(!growth_after_use);
+}
+
+#[test]
+fn seed_004_a_sums_on_two_devices() {
+    let values = |cpu: &Tensor, gpu: &Tensor| {
+        assert_eq!((cpu.item::<i32>().unwrap(), gpu.item::<i32>().unwrap()), (6, 15));
+        assert_eq!((cpu.device(), cpu.reason()), (CPU, Reason::Requested));
+    };
+    let ((cpu, gpu), warnings, _runtime) = without_gpu(seed_004_a::program);
+    values(&cpu, &gpu);
+    assert_no_such_gpu(&gpu);
+    assert!(warnings.iter().any(|w| w.starts_with("sum runs on CPU:0")), "{warnings:?}");
+
+    let Some(((cpu, gpu), _, _runtime)) = with_gpu(seed_004_a::program) else { return };
+    values(&cpu, &gpu);
+    assert_eq!((gpu.device(), gpu.reason()), (GPU, Reason::Requested));
+}
+
+#[test]
+fn every_example_runs_to_its_end_with_and_without_a_gpu() {
+    let examples: [(&str, fn() -> Result<()>); 9] = [
+        ("hello", hello::main),
+        ("seed_000_a", seed_000_a::main),
+        ("seed_000_b", seed_000_b::main),
+        ("seed_001_a", seed_001_a::main),
+        ("seed_001_b", seed_001_b::main),
+        ("seed_001_c", seed_001_c::main),
+        ("seed_002_a", seed_002_a::main),
+        ("seed_003_a", seed_003_a::main),
+        ("seed_004_a", seed_004_a::main),
+    ];
+    for (name, main) in examples {
+        println!("{name}, without a GPU:");
+        without_gpu(main);
+        println!("{name}, with one:");
+        with_gpu(main);
+    }
+}
