@@ -1,0 +1,41 @@
+//! What can be typed after `situ`.
+
+use clap::{Parser, Subcommand};
+
+/// Tensor programs in their proper place: CPU and GPU, decided and explained.
+#[derive(Debug, Parser)]
+#[command(name = "situ", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The machine's devices, and what programs see of them
+    Devices(Output),
+    /// What is fine on this machine, what is not, and what to do about it
+    ///
+    /// Ends with 0 unless something is broken.
+    Doctor(Output),
+    /// What situ does, in a few seconds: placement, its reasons, fallbacks, memory limits, the ledger
+    Demo(Output),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Output {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,197 @@
+//! The program as people run it: its output, its errors, its exit codes, with and without a GPU.
+
+use serde_json::Value;
+use std::process::{Command, Output, Stdio};
+
+fn situ(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_situ"));
+    command.args(args).env_remove("NO_COLOR");
+    command
+}
+
+/// The same on a machine without a GPU: the Vulkan loader is sent to a driver that is not there.
+fn situ_without_gpu(args: &[&str]) -> Command {
+    let mut command = situ(args);
+    command.env("VK_DRIVER_FILES", "/nowhere/driver.json").env("VK_ICD_FILENAMES", "/nowhere/driver.json");
+    command
+}
+
+fn output(mut command: Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// Standard output of a run that must succeed.
+fn text(command: Command) -> String {
+    let output = output(command);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
+    assert_eq!(errors, "", "nothing on standard error");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(command: Command) -> Value {
+    serde_json::from_str(&text(command)).unwrap()
+}
+
+/// The name of a field, for every entry of a list.
+fn names<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
+    list.as_array().unwrap().iter().map(|entry| entry[field].as_str().unwrap()).collect()
+}
+
+fn has_gpu(devices: &Value) -> bool {
+    names(&devices["physical"], "name").contains(&"GPU:0")
+}
+
+#[test]
+fn devices_tells_name_hardware_memory_limit_and_dtypes() {
+    let devices = json(situ(&["devices", "--json"]));
+    let cpu = &devices["physical"][0];
+    assert_eq!(cpu["name"], "CPU:0");
+    assert!(!cpu["hardware"].as_str().unwrap().is_empty());
+    assert!(!cpu["cores"].as_array().unwrap().is_empty());
+    assert_eq!(cpu["software"], false);
+    let logical = &devices["logical"][0];
+    assert_eq!((&logical["name"], &logical["physical"]), (&"CPU:0".into(), &"CPU:0".into()));
+    assert!(logical["dtypes"].as_array().unwrap().contains(&"f64".into()));
+    for gpu in devices["physical"].as_array().unwrap().iter().skip(1) {
+        assert_eq!(gpu["software"], gpu["class"] == "software gpu");
+        assert!(!gpu["dtypes"].as_array().unwrap().contains(&"f64".into()));
+        assert!(!gpu["driver"].as_str().unwrap().is_empty());
+    }
+
+    let table = text(situ(&["devices"]));
+    assert!(table.contains("CPU:0") && table.contains("dtypes with kernels"), "{table}");
+    assert_eq!(
+        table.contains("software driver: proves results, not speed"),
+        devices["physical"].as_array().unwrap().iter().any(|d| d["software"] == true),
+        "{table}"
+    );
+}
+
+#[test]
+fn without_a_gpu_devices_and_doctor_say_so_and_what_to_do() {
+    if has_gpu(&json(situ_without_gpu(&["devices", "--json"]))) {
+        println!("skipped: this system's GPU can't be hidden by the Vulkan loader");
+        return;
+    }
+    let devices = text(situ_without_gpu(&["devices"]));
+    assert!(devices.contains("No GPU") && devices.contains("situ doctor"), "{devices}");
+    let doctor = text(situ_without_gpu(&["doctor"]));
+    assert!(doctor.contains("VK_DRIVER_FILES") && doctor.contains("/nowhere/driver.json"), "{doctor}");
+    assert!(doctor.contains("unset VK_DRIVER_FILES"), "{doctor}");
+}
+
+#[test]
+fn doctor_looks_at_everything_and_ends_with_0_unless_something_is_broken() {
+    let output = output(situ(&["doctor", "--json"]));
+    let diagnosis: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let broken = diagnosis["findings"].as_array().unwrap().iter().any(|f| f["state"] == "broken");
+    assert_eq!(output.status.code(), Some(i32::from(broken)), "{diagnosis:#}");
+    assert!(!broken, "this machine passes the other tests: {diagnosis:#}");
+    let topics = names(&diagnosis["findings"], "topic");
+    for topic in ["versions", "cpu", "memory", "huge pages", "gpu driver", "computes"] {
+        assert!(topics.contains(&topic), "{topic} in {topics:?}");
+    }
+    for finding in diagnosis["findings"].as_array().unwrap() {
+        assert_eq!(
+            finding["state"] == "fine",
+            finding["advice"].is_null(),
+            "advice where it helps: {finding}"
+        );
+    }
+    let devices = json(situ(&["devices", "--json"]));
+    let checked = topics.iter().filter(|t| **t == "computes").count();
+    assert_eq!(checked, devices["logical"].as_array().unwrap().len(), "every device was tried");
+}
+
+/// What holds on any machine.
+fn check_demo(demo: &Value) {
+    let passes = demo["passes"].as_array().unwrap();
+    assert_eq!(names(&demo["passes"], "plan"), ["under /GPU:0", "softmax under /CPU:0", "no scope"]);
+    let first = passes[0]["loss"].as_f64().unwrap();
+    for pass in passes {
+        assert_eq!(pass["steps"].as_array().unwrap().len(), 5);
+        assert!((pass["loss"].as_f64().unwrap() - first).abs() < 1e-3, "{pass:#}");
+        assert!(names(&pass["steps"], "reason").iter().all(|reason| !reason.is_empty()));
+    }
+    // By the scopes of the program: the input work, and from the second pass on the softmax.
+    assert_eq!(
+        (&passes[0]["steps"][0]["device"], &passes[0]["steps"][0]["rule"]),
+        (&"CPU:0".into(), &"requested".into())
+    );
+    assert_eq!(
+        (&passes[1]["steps"][3]["device"], &passes[1]["steps"][3]["rule"]),
+        (&"CPU:0".into(), &"requested".into())
+    );
+    let fallback = &demo["fallback"];
+    assert_eq!(fallback["steps"][0]["device"], "CPU:0");
+    assert_eq!(fallback["warnings"].as_array().unwrap().len(), 1, "{fallback:#}");
+    let refusal = &demo["refusal"];
+    assert_eq!((&refusal["limit"], &refusal["requested"]), (&(64 << 20).into(), &(256 << 20).into()));
+    assert!(refusal["error"].as_str().unwrap().starts_with("out of memory"));
+    assert_eq!(refusal["survivor_sum"].as_f64(), Some(f64::from(4 << 20)));
+}
+
+#[test]
+fn demo_runs_where_its_scopes_say_and_books_every_copy() {
+    let demo = json(situ(&["demo", "--json"]));
+    check_demo(&demo);
+    if !has_gpu(&demo["devices"]) {
+        println!("skipped: no GPU adapter");
+        return;
+    }
+    let steps = |pass: usize, field: &str| names(&demo["passes"][pass]["steps"], field).join(" ");
+    assert_eq!(steps(0, "device"), "CPU:0 GPU:0 GPU:0 GPU:0 GPU:0");
+    assert_eq!(steps(1, "device"), "CPU:0 GPU:0 GPU:0 CPU:0 CPU:0");
+    assert_eq!(demo["fallback"]["steps"][0]["reason"], "GPU:0 has no f64 kernel for matmul");
+    assert_eq!(demo["refusal"]["device"], "GPU:0");
+    // The scaled input and the labels go to the GPU, the loss comes back.
+    assert_eq!(demo["passes"][0]["bytes_moved"], 32 * 2048 * 4 + 32 * 4 + 4);
+    // With the softmax on the CPU the logits come back instead.
+    assert_eq!(demo["passes"][1]["bytes_moved"], 32 * 2048 * 4 + 32 * 365 * 4);
+    assert!(names(&demo["ledger"], "cause").contains(&"implicit copy"));
+}
+
+#[test]
+fn demo_runs_to_its_end_without_a_gpu() {
+    let demo = json(situ_without_gpu(&["demo", "--json"]));
+    if has_gpu(&demo["devices"]) {
+        println!("skipped: this system's GPU can't be hidden by the Vulkan loader");
+        return;
+    }
+    check_demo(&demo);
+    assert_eq!(demo["passes"][0]["steps"][1]["reason"], "there is no GPU:0");
+    assert_eq!(demo["passes"][2]["steps"][1]["reason"], "no other device can run it");
+    assert_eq!(demo["refusal"]["device"], "CPU:0");
+    assert_eq!(names(&demo["ledger"], "cause").iter().find(|cause| **cause != "fallback"), None);
+}
+
+#[test]
+fn text_that_is_piped_has_no_colours() {
+    for command in ["devices", "doctor", "demo"] {
+        let text = text(situ(&[command]));
+        assert!(!text.contains('\u{1b}'), "{command}: {text}");
+    }
+}
+
+#[test]
+fn a_wrong_call_ends_with_2_and_says_on_standard_error_what_there_is() {
+    for args in [&[] as &[&str], &["device"], &["devices", "--jsn"]] {
+        let output = output(situ(args));
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("Usage: situ"), "{args:?}: {said}");
+    }
+    let typo = output(situ(&["device"]));
+    assert!(String::from_utf8(typo.stderr).unwrap().contains("'devices'"), "the nearest command is named");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let mut child = situ(&["devices"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.success(), "{}", output.status);
+}
