@@ -1,0 +1,146 @@
+//! Placement by rule, without costs: what was asked for, else the first GPU that can run it, else the first CPU.
+//!
+//! TensorFlow's rule, with two differences: a group whose weights do not fit goes to the next device instead of
+//! failing at run time, and a request gives way only where the problem says so. A node without inputs goes with its
+//! readers if they are all on one device that it may run on, as TensorFlow has it.
+
+use crate::error::{MemoryShortage, PlaceError};
+use crate::placement::{Placement, Schedule};
+use crate::placer::{Budget, Deadline, Placer};
+use crate::problem::Problem;
+use crate::reason::Reason;
+use std::sync::Arc;
+
+/// See the module's page.
+pub struct Rules;
+
+impl Placer for Rules {
+    fn name(&self) -> &'static str {
+        "rules"
+    }
+
+    fn place(&self, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError> {
+        let clock = Deadline::new(budget);
+        problem.require_placeable()?;
+        let (schedule, reasons) = schedule(problem)?;
+        Placement::finish(problem, &schedule, self.name(), 0, clock, Some(reasons))
+    }
+}
+
+/// Bytes that stay on each device, as units are put there one after the other.
+struct Fill {
+    used: Vec<f64>,
+    resident: Vec<bool>,
+}
+
+impl Fill {
+    /// What a unit would add to a device.
+    fn added(&self, problem: &Problem, unit: usize, device: usize) -> f64 {
+        let mut bytes = 0.0;
+        let mut fresh: Vec<u32> = Vec::new();
+        for &node in &problem.units[unit].members {
+            bytes += problem.nodes[node as usize].memory;
+            for &r in problem.uses.row(node as usize) {
+                if !self.resident[device * problem.residents.len() + r as usize] && !fresh.contains(&r) {
+                    fresh.push(r);
+                    bytes += problem.residents[r as usize].bytes;
+                }
+            }
+        }
+        bytes
+    }
+
+    fn put(&mut self, problem: &Problem, unit: usize, device: usize) {
+        self.used[device] += self.added(problem, unit, device);
+        for &node in &problem.units[unit].members {
+            for &r in problem.uses.row(node as usize) {
+                self.resident[device * problem.residents.len() + r as usize] = true;
+            }
+        }
+    }
+}
+
+fn rank(kind: &str) -> u8 {
+    match kind {
+        "gpu" => 0,
+        "cpu" => 2,
+        _ => 1,
+    }
+}
+
+fn schedule(problem: &Problem) -> Result<(Schedule, Vec<Reason>), PlaceError> {
+    let count = problem.device_count();
+    let mut fill = Fill { used: vec![0.0; count], resident: vec![false; count * problem.residents.len()] };
+    let mut device_of: Vec<Option<u16>> = vec![None; problem.units.len()];
+    let mut full: Vec<Option<u16>> = vec![None; problem.units.len()];
+    let order = problem.order.iter().map(|&n| problem.nodes[n as usize].unit as usize);
+    let (sources, rest): (Vec<_>, Vec<_>) = order.partition(|&u| is_source(problem, u));
+    for unit in rest.into_iter().chain(sources) {
+        if device_of[unit].is_some() {
+            continue;
+        }
+        let mut choices = problem.units[unit].allowed.clone();
+        choices.sort_by_key(|&d| (rank(&problem.kinds[d as usize]), d));
+        if let Some(with) = readers_device(problem, unit, &device_of).filter(|d| choices.contains(d)) {
+            choices.retain(|&d| d != with);
+            choices.insert(0, with);
+        }
+        let fits = |d: u16| {
+            fill.used[d as usize] + fill.added(problem, unit, d as usize) <= problem.limit(d as usize)
+        };
+        let Some(&chosen) = choices.iter().find(|&&d| fits(d)) else {
+            return Err(shortage(problem, unit, &choices, &fill));
+        };
+        full[unit] = (chosen != choices[0]).then_some(choices[0]);
+        fill.put(problem, unit, chosen.into());
+        device_of[unit] = Some(chosen);
+    }
+    let devices: Vec<u16> = problem.nodes.iter().map(|n| device_of[n.unit as usize].unwrap_or(0)).collect();
+    let reasons = (0..problem.node_count()).map(|n| reason(problem, n, &full)).collect();
+    Ok((Schedule { devices, order: problem.order.clone() }, reasons))
+}
+
+/// A unit that reads nothing.
+fn is_source(problem: &Problem, unit: usize) -> bool {
+    problem.units[unit].members.iter().all(|&n| problem.in_edges.row(n as usize).is_empty())
+}
+
+/// The one device on which everything is that reads a source.
+fn readers_device(problem: &Problem, unit: usize, device_of: &[Option<u16>]) -> Option<u16> {
+    if !is_source(problem, unit) {
+        return None;
+    }
+    let members = problem.units[unit].members.iter();
+    let readers =
+        members.flat_map(|&n| problem.outs(n as usize).map(|e| problem.nodes[e.to as usize].unit as usize));
+    let mut devices = readers.filter(|&u| u != unit).map(|u| device_of[u]);
+    let first = devices.next()??;
+    devices.all(|d| d == Some(first)).then_some(first)
+}
+
+fn shortage(problem: &Problem, unit: usize, choices: &[u16], fill: &Fill) -> PlaceError {
+    let missing = |d: u16| {
+        fill.used[d as usize] + fill.added(problem, unit, d as usize)
+            - problem.devices[d as usize].memory.unwrap_or(f64::INFINITY)
+    };
+    let tightest = choices.iter().copied().min_by(|&a, &b| missing(a).total_cmp(&missing(b))).unwrap_or(0);
+    let limit = problem.devices[tightest as usize].memory.unwrap_or(f64::INFINITY);
+    PlaceError::Memory(Box::new(MemoryShortage {
+        devices: vec![problem.devices[tightest as usize].name.clone()],
+        limit,
+        needed: limit + missing(tightest),
+        what: problem.name_of(problem.units[unit].members[0] as usize).to_string(),
+    }))
+}
+
+fn reason(problem: &Problem, node: usize, full: &[Option<u16>]) -> Reason {
+    let unit = problem.unit_of(node);
+    if let Some(fixed) = crate::reason::fixed(problem, node) {
+        return fixed;
+    }
+    if let Some(full) = full[problem.nodes[node].unit as usize] {
+        return Reason::MemoryLimit { full: Arc::from(problem.device(full.into()).name.as_str()) };
+    }
+    let leader = unit.members[0] as usize;
+    if leader != node { Reason::Colocated { with: problem.name_of(leader) } } else { Reason::PreferGpu }
+}

@@ -1,0 +1,110 @@
+//! The answer as a file has it.
+
+use crate::error::GraphError;
+use crate::placement::Placement;
+use crate::problem::Problem;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The rule that decided, and its text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnswerReason {
+    /// The rule's short name.
+    pub rule: String,
+    /// What it says of this node.
+    pub text: String,
+}
+
+/// A node's place and time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnswerNode {
+    /// Its id.
+    pub id: i64,
+    /// Its device.
+    pub device: String,
+    /// When it starts.
+    pub start: f64,
+    /// When it is done.
+    pub finish: f64,
+    /// Why it is there.
+    pub reason: AnswerReason,
+    /// What each other device would change of the makespan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<BTreeMap<String, f64>>,
+}
+
+/// A copy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnswerTransfer {
+    /// The node whose output it is.
+    pub edge_from: i64,
+    /// The device it leaves.
+    pub from: String,
+    /// The device it reaches.
+    pub to: String,
+    /// When it begins.
+    pub start: f64,
+    /// When it is there.
+    pub finish: f64,
+}
+
+/// The whole answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// When everything is done, in seconds.
+    pub makespan: f64,
+    /// No placement is done sooner.
+    pub lower_bound: f64,
+    /// The algorithm that found it.
+    pub algorithm: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// How many moves were tried.
+    pub moves: u64,
+    /// The nodes, in the graph's order.
+    pub nodes: Vec<AnswerNode>,
+    /// The copies, in the order of their starts.
+    pub transfers: Vec<AnswerTransfer>,
+    /// The most bytes that each device holds at once.
+    pub peak_memory: BTreeMap<String, f64>,
+}
+
+impl Answer {
+    /// The file form of a placement.
+    pub fn new(problem: &Problem, placement: &Placement) -> Answer {
+        let name = |d: usize| problem.device(d).name.clone();
+        let nodes = (0..problem.node_count()).map(|i| AnswerNode {
+            id: problem.node_id(i),
+            device: name(placement.devices[i]),
+            start: placement.start[i],
+            finish: placement.finish[i],
+            reason: AnswerReason {
+                rule: placement.reasons[i].rule().to_owned(),
+                text: placement.reasons[i].to_string(),
+            },
+            delta: None,
+        });
+        let transfers = placement.transfers.iter().map(|t| AnswerTransfer {
+            edge_from: problem.node_id(t.node),
+            from: name(t.from),
+            to: name(t.to),
+            start: t.start,
+            finish: t.finish,
+        });
+        Answer {
+            makespan: placement.makespan,
+            lower_bound: placement.lower_bound,
+            algorithm: placement.algorithm.clone(),
+            seconds: placement.seconds,
+            moves: placement.moves,
+            nodes: nodes.collect(),
+            transfers: transfers.collect(),
+            peak_memory: placement.peak_memory.iter().enumerate().map(|(d, &b)| (name(d), b)).collect(),
+        }
+    }
+
+    /// The JSON text.
+    pub fn to_json(&self) -> Result<String, GraphError> {
+        serde_json::to_string(self).map_err(|e| GraphError::json(&e))
+    }
+}

@@ -1,0 +1,58 @@
+//! Where each op runs: the cost model, the placement algorithms, their bounds, and the reasons.
+//!
+//! Promised: a placement is a pure function of the problem, the seed and a budget in moves, repeatable bit for
+//! bit; every answer obeys the model of the cost-graph file (slots, compute groups, links, memory, requests,
+//! colocation), carries a lower bound that no schedule can beat, and a [`Reason`] for every node.
+//!
+//! Left to others: what an op is, what it costs, and running the plan. Nothing here sees a tensor or a kernel.
+//!
+//! ```
+//! use situ_place::{Budget, Device, ProblemBuilder};
+//!
+//! let mut b = ProblemBuilder::new();
+//! let cpu = b.device(Device::new("CPU:0"));
+//! let gpu = b.device(Device::new("GPU:0").memory(1e9));
+//! b.link(cpu, gpu, 8e-6, 12e9, None);
+//! b.link(gpu, cpu, 8e-6, 12e9, None);
+//! let load = b.node("load", 4e6);
+//! b.cost(load, cpu, 1e-4);
+//! let matmul = b.node("matmul", 4e6);
+//! b.cost(matmul, cpu, 2e-2);
+//! b.cost(matmul, gpu, 1e-4);
+//! b.edge(load, matmul);
+//! let problem = b.build()?;
+//!
+//! let placement = situ_place::place("rules", &problem, &Budget::default())?;
+//! assert_eq!(placement.device_of(matmul), gpu);
+//! assert_eq!(placement.transfers.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod algorithms;
+pub mod answer;
+pub mod check;
+pub mod cost_graph;
+pub mod error;
+pub mod machine;
+pub mod placement;
+pub mod placer;
+pub mod problem;
+pub mod reason;
+pub mod simulate;
+
+pub use algorithms::{place, placer};
+pub use answer::Answer;
+pub use check::check;
+pub use cost_graph::{CostGraph, Edge, GraphFile, Node};
+pub use error::{GraphError, PlaceError};
+pub use machine::{Device, Link, Machine};
+pub use placement::{Placement, Schedule, Transfer};
+pub use placer::{Budget, Placer};
+pub use problem::{Problem, ProblemBuilder, Requests};
+pub use reason::Reason;
+pub use simulate::{Timeline, simulate};
+
+/// The number of a device in its [`Problem`]: the order in which devices were added.
+pub type DeviceIndex = usize;
+/// The number of a node in its [`Problem`]: the order in which nodes were added.
+pub type NodeIndex = usize;

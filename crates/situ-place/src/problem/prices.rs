@@ -1,0 +1,63 @@
+//! Prices of copies that edges carry themselves, per pair of devices.
+//!
+//! Thousands of edges share the same few sets of keys, so a pattern maps a pair of devices to the place of its
+//! key, and an edge keeps only the values.
+
+use super::NONE;
+use crate::machine::Device;
+use std::collections::BTreeMap;
+
+#[derive(Default)]
+pub(crate) struct PriceBook {
+    devices: usize,
+    /// Per pattern: device × device → place in the row, or [`NONE`].
+    patterns: Vec<Vec<u32>>,
+    /// Per row: its pattern, and where its values begin.
+    rows: Vec<(u32, u32)>,
+    values: Vec<f64>,
+}
+
+impl PriceBook {
+    pub(crate) fn new(devices: usize) -> PriceBook {
+        PriceBook { devices, ..PriceBook::default() }
+    }
+
+    pub(crate) fn add_pattern(&mut self, pattern: Vec<u32>) -> u32 {
+        debug_assert_eq!(pattern.len(), self.devices * self.devices);
+        self.patterns.push(pattern);
+        self.patterns.len() as u32 - 1
+    }
+
+    pub(crate) fn add_row(&mut self, pattern: u32, values: &[f64]) -> u32 {
+        self.rows.push((pattern, self.values.len() as u32));
+        self.values.extend_from_slice(values);
+        self.rows.len() as u32 - 1
+    }
+
+    #[inline]
+    pub(crate) fn seconds(&self, row: u32, from: u16, to: u16) -> f64 {
+        let (pattern, start) = self.rows[row as usize];
+        let place = self.patterns[pattern as usize][from as usize * self.devices + to as usize];
+        if place == NONE { f64::INFINITY } else { self.values[(start + place) as usize] }
+    }
+
+    /// Whether two rows price every pair alike.
+    pub(crate) fn same(&self, a: u32, b: u32) -> bool {
+        let ((pa, sa), (pb, sb)) = (self.rows[a as usize], self.rows[b as usize]);
+        let width = self.patterns[pa as usize].iter().filter(|&&p| p != NONE).max().map_or(0, |&m| m + 1);
+        pa == pb && (0..width).all(|i| self.values[(sa + i) as usize] == self.values[(sb + i) as usize])
+    }
+
+    pub(crate) fn for_file(&self, row: u32, devices: &[Device]) -> BTreeMap<String, f64> {
+        let mut table = BTreeMap::new();
+        for (a, from) in devices.iter().enumerate() {
+            for (b, to) in devices.iter().enumerate() {
+                let seconds = self.seconds(row, a as u16, b as u16);
+                if a != b && seconds.is_finite() {
+                    table.insert(format!("{}>{}", from.name, to.name), seconds);
+                }
+            }
+        }
+        table
+    }
+}

@@ -1,0 +1,96 @@
+//! The most bytes that each device holds at once, from the times.
+
+use crate::placement::Transfer;
+use crate::problem::Problem;
+
+/// One span of bytes in a memory.
+#[derive(Clone, Copy)]
+struct Life {
+    start: f64,
+    finish: f64,
+    bytes: f64,
+}
+
+/// Bytes that stay for the whole step: what nodes hold, and the resident tensors that they use.
+pub(crate) fn static_bytes(problem: &Problem, devices: &[u16]) -> Vec<f64> {
+    let count = problem.device_count();
+    let mut bytes = vec![0.0; count];
+    let mut held = vec![false; count * problem.residents.len()];
+    for (node, row) in problem.nodes.iter().enumerate() {
+        let device = devices[node] as usize;
+        bytes[device] += row.memory;
+        for &r in problem.uses.row(node) {
+            let seen = &mut held[device * problem.residents.len() + r as usize];
+            if !std::mem::replace(seen, true) {
+                bytes[device] += problem.residents[r as usize].bytes;
+            }
+        }
+    }
+    bytes
+}
+
+pub(crate) fn peaks(
+    problem: &Problem,
+    devices: &[u16],
+    start: &[f64],
+    finish: &[f64],
+    transfers: &[Transfer],
+    makespan: f64,
+) -> Vec<f64> {
+    let fixed = static_bytes(problem, devices);
+    if problem.nodes.iter().all(|n| n.output_bytes == 0.0) && transfers.iter().all(|t| t.bytes == 0.0) {
+        return fixed;
+    }
+    // What stays for the whole step is freed at its end, before what is taken at that very instant.
+    let whole = |&bytes: &f64| vec![Life { start: 0.0, finish: makespan, bytes }];
+    let mut lives: Vec<Vec<Life>> = fixed.iter().map(whole).collect();
+    // The last use of each output at home, and of each copy.
+    let mut home_end = vec![f64::NEG_INFINITY; problem.node_count()];
+    let mut by_node: Vec<Vec<u32>> = vec![Vec::new(); problem.node_count()];
+    for (i, t) in transfers.iter().enumerate() {
+        by_node[t.node].push(i as u32);
+    }
+    for (node, copies) in by_node.iter().enumerate() {
+        let home = devices[node] as usize;
+        let mut ends = vec![f64::NEG_INFINITY; copies.len()];
+        for edge in problem.outs(node) {
+            let (reader, done) = (devices[edge.to as usize] as usize, finish[edge.to as usize]);
+            if reader == home {
+                home_end[node] = home_end[node].max(done);
+            } else if let Some(at) = copies.iter().position(|&c| transfers[c as usize].to == reader) {
+                ends[at] = ends[at].max(done);
+            }
+        }
+        for &c in copies {
+            let t = &transfers[c as usize];
+            if t.from == home {
+                home_end[node] = home_end[node].max(t.finish);
+            } else if let Some(at) = copies.iter().position(|&c| transfers[c as usize].to == t.from) {
+                ends[at] = ends[at].max(t.finish);
+            }
+        }
+        for (&c, &end) in copies.iter().zip(&ends) {
+            let t = &transfers[c as usize];
+            lives[t.to].push(Life { start: t.start, finish: end, bytes: t.bytes });
+        }
+        let end = if home_end[node] == f64::NEG_INFINITY { makespan } else { home_end[node] };
+        lives[home].push(Life { start: start[node], finish: end, bytes: problem.nodes[node].output_bytes });
+    }
+    lives.iter().map(|lives| peak(lives)).collect()
+}
+
+/// At one instant, what began earlier is freed, then the new is taken, then what began just now is freed.
+fn peak(lives: &[Life]) -> f64 {
+    let mut events: Vec<(f64, u8, f64)> = Vec::with_capacity(2 * lives.len());
+    for life in lives.iter().filter(|l| l.bytes > 0.0) {
+        events.push((life.start, 1, life.bytes));
+        events.push((life.finish, if life.finish <= life.start { 2 } else { 0 }, -life.bytes));
+    }
+    events.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.total_cmp(&b.2)));
+    let (mut used, mut top) = (0.0f64, 0.0f64);
+    for (_, _, change) in events {
+        used += change;
+        top = top.max(used);
+    }
+    top
+}
