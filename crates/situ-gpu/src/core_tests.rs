@@ -24,7 +24,7 @@ fn stream() -> Option<Stream> {
 fn scale_add(stream: &Stream) -> Arc<Pipeline> {
     let wgsl = "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         if id.x < p(1u) { b0[p(0u) + id.x] = b0[p(0u) + id.x] * p(2u) + p(3u); } }";
-    let key = PipelineKey { kernel: "test_scale_add", variant: 0 };
+    let key = PipelineKey::new("test_scale_add", 0);
     stream.pipelines().get(key, || Source { buffers: vec![View::Words], wgsl: wgsl.into() }).unwrap()
 }
 
@@ -103,7 +103,7 @@ fn one_block_may_be_bound_several_times_in_one_dispatch() {
     let Some(stream) = stream() else { return };
     let wgsl = "@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         b2[8u + id.x] = b0[id.x] + b1[4u + id.x]; }";
-    let key = PipelineKey { kernel: "test_add", variant: 0 };
+    let key = PipelineKey::new("test_add", 0);
     let source = || Source { buffers: vec![View::Words; 3], wgsl: wgsl.into() };
     let pipeline = stream.pipelines().get(key, source).unwrap();
     let block = stream.context().allocate(256).unwrap();
@@ -130,7 +130,7 @@ fn a_buffer_no_kernel_could_bind_is_refused_and_the_device_survives() {
 #[test]
 fn wgsl_that_does_not_compile_is_an_error_that_names_the_kernel() {
     let Some(stream) = stream() else { return };
-    let key = PipelineKey { kernel: "test_broken", variant: 7 };
+    let key = PipelineKey::new("test_broken", 7);
     let source = || Source { buffers: vec![View::Words], wgsl: "fn main() { nonsense(); }".into() };
     let fault = stream.pipelines().get(key, source).unwrap_err();
     assert!(fault.to_string().contains("test_broken"), "{fault}");
@@ -211,12 +211,12 @@ fn a_budget_too_small_for_the_stream_itself_is_refused() {
 fn checked(stream: &Stream, block: &Block, count: u32, bound: u32) -> Arc<Check> {
     let main = "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         if id.x < p(0u) && b0[id.x] >= p(1u) { atomicMax(&b1[p(63u) * 4u], ~id.x); } }";
-    let key = PipelineKey { kernel: "test_checked", variant: 0 };
+    let key = PipelineKey::new("test_checked", 0);
     let source = || Source { buffers: vec![View::Words, View::Atomics], wgsl: main.into() };
     let main = stream.pipelines().get(key, source).unwrap();
     let note = "@compute @workgroup_size(1) fn main() {
         let seen = b1[p(63u) * 4u]; if seen != 0u { b1[p(63u) * 4u + 1u] = b0[~seen]; } }";
-    let key = PipelineKey { kernel: "test_note", variant: 0 };
+    let key = PipelineKey::new("test_note", 0);
     let source = || Source { buffers: vec![View::Words, View::Words], wgsl: note.into() };
     let note = stream.pipelines().get(key, source).unwrap();
     let slots = stream.slots();

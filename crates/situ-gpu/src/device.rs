@@ -10,7 +10,7 @@ use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
 use situ_device::{
     Arg, Block, Call, Check, Description, Device, DeviceClass, KernelId, Open, Physical, Region, Registry,
 };
-use situ_ir::Op;
+use situ_ir::{Op, OpKind};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -141,7 +141,9 @@ impl Device for Gpu {
     fn launch(&self, call: &Call<'_>) -> Result<Option<Arc<Check>>> {
         let op = call.op;
         let kernel = self.kernel_of(call.kernel, op)?;
-        if call.outputs.iter().all(|out| out.layout.shape().elements() == 0) {
+        let empty = call.outputs.iter().all(|out| out.layout.shape().elements() == 0);
+        // Indices are looked at even where there is nothing to move.
+        if empty && !matches!(op.kind(), OpKind::Gather | OpKind::ScatterAdd) {
             return Ok(None);
         }
         // An expanded view may have more elements than memory has bytes; kernels count in 32 bits.

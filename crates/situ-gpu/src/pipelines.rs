@@ -1,6 +1,6 @@
 //! Compute pipelines and bind groups, made once and kept.
 //!
-//! Every kernel has the same interface: `n` storage buffers in group 0, all `read_write`, and 64 words of parameters
+//! Every kernel has the same interface: `n` storage buffers in group 0, all `read_write`, and its parameters
 //! in group 1, a slice of the stream's parameter buffer chosen by a dynamic offset. So there is one layout per number
 //! of buffers, one bind group for all parameters, and a bind group per set of blocks.
 //!
@@ -9,6 +9,7 @@
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::memory::Block;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -16,19 +17,27 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 /// The most storage buffers one kernel may bind; every WebGPU implementation offers at least this many.
 pub(crate) const MAX_BINDINGS: usize = 8;
 
-/// Words of parameters a kernel may have.
+/// Words of parameters that most kernels have; the last two are the stream's.
 pub(crate) const PARAM_WORDS: usize = 64;
+/// Words of parameters that a kernel can have; what lies behind the first [`PARAM_WORDS`] is for those that ask for it.
+pub(crate) const MAX_PARAM_WORDS: usize = 128;
 
 /// Bind groups kept before the least useful are dropped.
 const KEPT_BIND_GROUPS: usize = 1024;
 
 /// Which kernel: its family, and how it is specialised. Equal keys mean equal WGSL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PipelineKey {
     /// The name of the kernel, unique among kernels.
-    pub(crate) kernel: &'static str,
+    kernel: Cow<'static, str>,
     /// What the kernel was specialised for, packed as its author likes.
-    pub(crate) variant: u64,
+    variant: u64,
+}
+
+impl PipelineKey {
+    pub(crate) fn new(kernel: impl Into<Cow<'static, str>>, variant: u64) -> PipelineKey {
+        PipelineKey { kernel: kernel.into(), variant }
+    }
 }
 
 /// A compiled kernel.
@@ -84,7 +93,7 @@ impl Pipelines {
             ty: wgpu::BindingType::Buffer {
                 ty: wgpu::BufferBindingType::Uniform,
                 has_dynamic_offset: true,
-                min_binding_size: NonZeroU64::new(4 * PARAM_WORDS as u64),
+                min_binding_size: NonZeroU64::new(4 * MAX_PARAM_WORDS as u64),
             },
             count: None,
         };
@@ -111,7 +120,7 @@ impl Pipelines {
             return Ok(found.clone());
         }
         // Two threads may compile the same kernel once each; the second one to finish is dropped.
-        let compiled = Arc::new(self.compile(key, source())?);
+        let compiled = Arc::new(self.compile(&key, source())?);
         let mut made = self.made.write().unwrap_or_else(PoisonError::into_inner);
         Ok(made.entry(key).or_insert(compiled).clone())
     }
@@ -122,13 +131,13 @@ impl Pipelines {
         self.made.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    fn compile(&self, key: PipelineKey, source: Source) -> Result<Pipeline, Fault> {
+    fn compile(&self, key: &PipelineKey, source: Source) -> Result<Pipeline, Fault> {
         let text = declarations(&source.buffers) + &source.wgsl;
         let layouts = self.layouts(source.buffers.len());
         let started = std::time::Instant::now();
         let handle = self.context.guarded(0, |device| {
             let descriptor = wgpu::ShaderModuleDescriptor {
-                label: Some(key.kernel),
+                label: Some(&key.kernel),
                 source: wgpu::ShaderSource::Wgsl(text.as_str().into()),
             };
             let mut checks = wgpu::ShaderRuntimeChecks::checked();
@@ -137,7 +146,7 @@ impl Pipelines {
             // the loop begins. Bounds checks and division checks stay on.
             let module = unsafe { device.create_shader_module_trusted(descriptor, checks) };
             device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(key.kernel),
+                label: Some(&key.kernel),
                 layout: Some(&layouts.pipeline),
                 module: &module,
                 entry_point: Some("main"),
@@ -155,7 +164,7 @@ impl Pipelines {
             }
             other => other,
         })?;
-        tracing::debug!(kernel = key.kernel, variant = key.variant, elapsed = ?started.elapsed(), "compiled");
+        tracing::debug!(kernel = %key.kernel, variant = key.variant, elapsed = ?started.elapsed(), "compiled");
         Ok(Pipeline { handle, bindings: source.buffers.len() })
     }
 
@@ -221,7 +230,7 @@ impl Pipelines {
     /// The bind group of the parameter buffer, for use with dynamic offsets.
     pub(crate) fn bind_params(&self, buffer: &wgpu::Buffer) -> wgpu::BindGroup {
         let binding =
-            wgpu::BufferBinding { buffer, offset: 0, size: NonZeroU64::new(4 * PARAM_WORDS as u64) };
+            wgpu::BufferBinding { buffer, offset: 0, size: NonZeroU64::new(4 * MAX_PARAM_WORDS as u64) };
         self.context.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("params"),
             layout: &self.params_layout,
@@ -249,7 +258,7 @@ fn declarations(buffers: &[View]) -> String {
         };
         text += &format!("@group(0) @binding({i}) var<storage, read_write> b{i}: array<{element}>;\n");
     }
-    text += "struct Params { w: array<vec4<u32>, 16> }\n@group(1) @binding(0) var<uniform> params: Params;\n";
+    text += "struct Params { w: array<vec4<u32>, 32> }\n@group(1) @binding(0) var<uniform> params: Params;\n";
     text += "fn p(i: u32) -> u32 { return params.w[i >> 2u][i & 3u]; }\n";
     text
 }

@@ -8,7 +8,7 @@ use crate::checks::{self, Checks, Watch};
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::memory::Block;
-use crate::pipelines::{PARAM_WORDS, Pipeline, Pipelines};
+use crate::pipelines::{MAX_PARAM_WORDS, PARAM_WORDS, Pipeline, Pipelines};
 use crate::progress::Progress;
 use crate::staging::{self, Direction, Staged, Staging};
 use situ_core::{Budget, Reservation};
@@ -25,7 +25,8 @@ const BATCH_DISPATCHES: usize = 256;
 /// Estimated work (elements touched, or multiply-adds) after which a batch is submitted.
 const BATCH_WORK: u64 = 1 << 25;
 /// What a stream needs whatever it does: parameters, error slots on both sides, a staging buffer each way.
-pub(crate) const FIXED_BYTES: u64 = INLINE_BYTES as u64 + 2 * Checks::BYTES + 2 * staging::BASE;
+pub(crate) const FIXED_BYTES: u64 =
+    INLINE_BYTES as u64 + 4 * MAX_PARAM_WORDS as u64 + 2 * Checks::BYTES + 2 * staging::BASE;
 
 /// One kernel call.
 pub(crate) struct Launch<'a> {
@@ -33,7 +34,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) pipeline: &'a Pipeline,
     /// The blocks it binds, in order.
     pub(crate) blocks: &'a [&'a Block],
-    /// Its parameters, at most [`PARAM_WORDS`].
+    /// Its parameters, at most [`MAX_PARAM_WORDS`].
     pub(crate) params: &'a [u32],
     /// Workgroups per dimension.
     pub(crate) groups: [u32; 3],
@@ -78,7 +79,8 @@ impl Stream {
         let claim =
             budget.reserve(FIXED_BYTES as usize).map_err(|_| Fault::OutOfMemory { bytes: FIXED_BYTES })?;
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-        let size = INLINE_BYTES as u64;
+        // Every binding is of the largest size, also that of the last slot.
+        let size = INLINE_BYTES as u64 + 4 * MAX_PARAM_WORDS as u64;
         let descriptor =
             wgpu::BufferDescriptor { label: Some("inline"), size, usage, mapped_at_creation: false };
         let inline_buffer = context.guarded(size, |device| device.create_buffer(&descriptor))?;
@@ -153,7 +155,7 @@ impl Stream {
     }
 
     /// Records a kernel call that may find bad data, and the one right behind it that notes the value found. Both
-    /// bind the block of slots, and find the number of their slot in the last word of their parameters.
+    /// bind the block of slots, and find the number of their slot in word 63 of their parameters.
     pub(crate) fn dispatch_checked(
         &self,
         watch: &Watch,
@@ -181,20 +183,21 @@ impl Stream {
     }
 
     fn record_with_slot(&self, batch: &mut Batch, launch: &Launch<'_>, slot: u32) -> Result<(), Fault> {
-        let mut params = [0; PARAM_WORDS];
+        let mut params = [0; MAX_PARAM_WORDS];
         params[..launch.params.len()].copy_from_slice(launch.params);
         params[PARAM_WORDS - 1] = slot;
-        self.record(batch, &Launch { params: &params, ..*launch })
+        let used = launch.params.len().max(PARAM_WORDS);
+        self.record(batch, &Launch { params: &params[..used], ..*launch })
     }
 
     fn record(&self, batch: &mut Batch, launch: &Launch<'_>) -> Result<(), Fault> {
         debug_assert_eq!(launch.blocks.len(), launch.pipeline.bindings);
-        debug_assert!(launch.params.len() <= PARAM_WORDS);
+        debug_assert!(launch.params.len() <= MAX_PARAM_WORDS);
         self.context.check()?;
         if launch.groups.contains(&0) {
             return Ok(());
         }
-        let at = self.inline_space(batch, 4 * PARAM_WORDS)?;
+        let at = self.inline_space(batch, 4 * launch.params.len().max(PARAM_WORDS))?;
         let params = &mut batch.inline[at..at + 4 * launch.params.len()];
         params.copy_from_slice(bytemuck::cast_slice(launch.params));
         let group = self.pipelines.bind(launch.blocks);

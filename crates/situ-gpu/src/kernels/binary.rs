@@ -31,24 +31,37 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let elem = Elem::of(run.input(0).dtype)?;
     let text = body(kind, elem)
         .ok_or_else(|| Fault::Internal(format!("{} of {elem:?} has no kernel", kind.name())))?;
-    let divides = elem == Elem::I32 && matches!(kind, BinaryKind::Div | BinaryKind::Rem);
     let function = Function {
         kernel: "binary",
         variant: kind as u64 * 4 + elem as u64,
         inputs: vec![elem; 2],
         output: Elem::of(run.output().dtype)?,
-        math: match (kind, elem) {
-            (BinaryKind::Pow, Elem::F32) => Math::Pow,
-            (BinaryKind::Rem, Elem::F32) => Math::Rem,
-            _ => Math::None,
-        },
+        math: math(kind, elem),
         body: text.into(),
-        bad: divides.then_some(("b == 0", Bad::DivisionByZero)),
+        bad: divides(kind, elem).then_some((ZERO_DIVISOR, Bad::DivisionByZero)),
     };
     launch(run, &function, run.call.inputs, [0; 4])
 }
 
-fn body(kind: BinaryKind, elem: Elem) -> Option<&'static str> {
+/// Whether it has no value where [`ZERO_DIVISOR`].
+pub(super) fn divides(kind: BinaryKind, elem: Elem) -> bool {
+    elem == Elem::I32 && matches!(kind, BinaryKind::Div | BinaryKind::Rem)
+}
+
+/// The condition under which a division has no value.
+pub(super) const ZERO_DIVISOR: &str = "b == 0";
+
+/// The mathematics that the function stands on.
+pub(super) fn math(kind: BinaryKind, elem: Elem) -> Math {
+    match (kind, elem) {
+        (BinaryKind::Pow, Elem::F32) => Math::POW,
+        (BinaryKind::Rem, Elem::F32) => Math::REM,
+        _ => Math::NONE,
+    }
+}
+
+/// The function of `a` and `b` as WGSL.
+pub(super) fn body(kind: BinaryKind, elem: Elem) -> Option<&'static str> {
     match elem {
         Elem::F32 => float(kind),
         Elem::I32 => integer(kind),

@@ -25,14 +25,15 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         variant: from as u64 * 4 + to as u64,
         inputs: vec![from],
         output: to,
-        math: Math::None,
+        math: Math::NONE,
         body: body(from, to).into(),
         bad: None,
     };
     launch(run, &function, run.call.inputs, [0; 4])
 }
 
-fn body(from: Elem, to: Elem) -> &'static str {
+/// The conversion of `a` as WGSL.
+pub(super) fn body(from: Elem, to: Elem) -> &'static str {
     match (from, to) {
         (Elem::F32, Elem::F32) | (Elem::I32, Elem::I32) | (Elem::Bool, Elem::Bool) => "a",
         // The largest f32 below 2^31 is an integer, so clamping to it and to -2^31 leaves the ends to be said.

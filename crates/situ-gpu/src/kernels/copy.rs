@@ -35,7 +35,7 @@ pub(super) fn identity(elem: Elem) -> Function {
         variant: elem as u64,
         inputs: vec![elem],
         output: elem,
-        math: Math::None,
+        math: Math::NONE,
         body: "a".into(),
         bad: None,
     }

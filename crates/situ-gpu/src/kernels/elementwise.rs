@@ -83,7 +83,7 @@ pub(crate) fn launch_over(
         let [a, b, c] = space.strides.map(|s| s[axis]);
         params = params.axis(axis, [space.sizes[axis], a, b, c]);
     }
-    let key = PipelineKey { kernel: f.kernel, variant: f.variant << 1 | u64::from(path == Path::Strided) };
+    let key = PipelineKey::new(f.kernel, f.variant << 1 | u64::from(path == Path::Strided));
     let pipeline = run.pipeline(key, || match path {
         Path::Flat => flat_source(f),
         Path::Strided => strided_source(f),
@@ -136,36 +136,14 @@ fn flat_source(f: &Function) -> Source {
     text += &entry(256);
     text += "    let q = group * 256u + lane;\n    if q * 4u >= params.w[0].x { return; }\n";
     for (i, elem) in f.inputs.iter().enumerate() {
-        let (name, lane, ty) = (NAMES[i], LANES[i], elem.wgsl());
-        let repeated = format!("(params.w[0].z & {}u) != 0u", 1 << i);
-        text += &format!("    let off{i} = params.w[1].{lane};\n    var {name}: vec4<{ty}>;\n");
-        if elem.is_word() {
-            text += &format!(
-                "    if {repeated} {{ {name} = vec4<{ty}>(bitcast<{ty}>(b{i}[off{i} >> 2u][off{i} & 3u])); }}
-    else {{ {name} = bitcast<vec4<{ty}>>(b{i}[(off{i} >> 2u) + q]); }}\n"
-            );
-        } else {
-            text += &format!(
-                "    if {repeated} {{ {name} = vec4<bool>({}); }}
-    else {{ {name} = (((vec4<u32>(b{i}[(off{i} >> 2u) + q])) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u)) != vec4<u32>(0u); }}\n",
-                elem.load(&format!("b{i}"), &format!("off{i}"))
-            );
-        }
+        text += &elem.load_four(i, &format!("params.w[1].{}", LANES[i]));
     }
     for lane in ["x", "y", "z", "w"] {
-        let arguments: String = NAMES[..count].iter().map(|n| format!("{n}.{lane}, ")).collect();
+        let arguments: String = (0..count).map(|i| format!("v{i}.{lane}, ")).collect();
         text += &format!("    let r{lane} = apply({arguments}q * 4u);\n");
     }
-    if f.output.is_word() {
-        text += &format!(
-            "    b{count}[(params.w[1].w >> 2u) + q] = bitcast<vec4<u32>>(vec4<{}>(rx, ry, rz, rw));\n}}\n",
-            f.output.wgsl()
-        );
-    } else {
-        text += &format!(
-            "    b{count}[(params.w[1].w >> 2u) + q] = select(0u, 1u, rx) | select(0u, 256u, ry) | select(0u, 65536u, rz) | select(0u, 16777216u, rw);\n}}\n"
-        );
-    }
+    let bits = f.output.four_bits(&["rx", "ry", "rz", "rw"].map(String::from));
+    text += &format!("    b{count}[(params.w[1].w >> 2u) + q] = {bits};\n}}\n");
     let view = |elem: &Elem| if elem.is_word() { View::Quads } else { View::Words };
     let buffers = f.inputs.iter().chain([&f.output]).map(view).collect();
     Source { buffers, wgsl: text }

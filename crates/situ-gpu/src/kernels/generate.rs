@@ -44,8 +44,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     };
     let elements = run.output().layout.shape().elements();
     let params = Params::new([elements as u32, 0, 0, 0], [0, 0, 0, element_offset(run.output())]).with(own);
-    let pipeline = run.pipeline(PipelineKey { kernel, variant }, || {
-        let text = super::shader::Math::None.text()
+    let pipeline = run.pipeline(PipelineKey::new(kernel, variant), || {
+        let text = super::shader::Math::NONE.text()
             + &format!("fn element(e: u32) -> u32 {{\n    let own = params.w[2];\n    return {value};\n}}\n");
         per_output(elem, 0, false, &text)
     })?;

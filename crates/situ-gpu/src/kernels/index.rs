@@ -7,12 +7,12 @@ use super::Kernel;
 use super::copy::identity;
 use super::elementwise;
 use super::run::{Params, Run, block_of, element_offset, groups_for, word_offset};
-use super::shader::{Elem, per_output};
+use super::shader::{Elem, entry, per_output};
 use crate::checks::Bad;
 use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
 use situ_core::{DType, Shape, TensorType};
-use situ_device::{Check, Registry};
+use situ_device::{Arg, Check, Registry};
 use situ_ir::{Op, OpKind};
 use std::sync::Arc;
 
@@ -42,14 +42,34 @@ fn out_of_range(axis_size: usize) -> Bad {
     Bad::OutOfRange { what: "index", limit: axis_size as i64 }
 }
 
+/// Nothing is to be moved, but bad indices are to be named all the same.
+fn only_check(run: &Run<'_>, indices: &Arg<'_>, size: usize) -> Result<Option<Arc<Check>>, Fault> {
+    let count = indices.layout.shape().elements();
+    if count == 0 {
+        return Ok(None);
+    }
+    let pipeline = run.pipeline(PipelineKey::new("check_indices", 0), || Source {
+        buffers: vec![View::Words, View::Atomics],
+        wgsl: entry(256)
+            + "    let i = group * 256u + lane;
+    if i < params.w[0].x && b0[params.w[1].x + i] >= params.w[0].y { atomicMax(&b1[p(63u) * 4u], ~i); }\n}\n",
+    })?;
+    let params = Params::new([count as u32, size as u32, 0, 0], [element_offset(indices), 0, 0, 0]);
+    let blocks = [run.block(indices)?];
+    run.dispatch_checked(&pipeline, &blocks, &params, count.div_ceil(256), out_of_range(size), Some(indices))
+}
+
 fn gather(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Op::Gather(op) = run.call.op else { return Err(Fault::Internal("not a gather".into())) };
     let (input, indices, output) = (run.input(0), run.input(1), run.output());
     let (_, size, inner) = around(input.layout.shape(), usize::from(op.axis));
     let count = indices.layout.shape().elements();
     let elements = output.layout.shape().elements();
+    if elements == 0 {
+        return only_check(run, indices, size);
+    }
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey { kernel: "gather", variant: u64::from(elem.is_word()) };
+    let key = PipelineKey::new("gather", u64::from(elem.is_word()));
     let pipeline = run.pipeline(key, || {
         let value = if elem.is_word() { "b0[at]".into() } else { elem.bits(&elem.load("b0", "at")) };
         let text = format!("{}    return {value};\n}}\n", include_str!("wgsl/gather.wgsl"));
@@ -66,7 +86,7 @@ fn one_hot(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (indices, output) = (run.input(0), run.output());
     let elements = output.layout.shape().elements();
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey { kernel: "one_hot", variant: u64::from(elem.is_word()) };
+    let key = PipelineKey::new("one_hot", u64::from(elem.is_word()));
     let pipeline = run.pipeline(key, || {
         let text = "fn element(e: u32) -> u32 {
     let row = e / params.w[2].z;
@@ -90,18 +110,20 @@ fn scatter_add(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Op::ScatterAdd(op) = run.call.op else { return Err(Fault::Internal("not a scatter_add".into())) };
     let (base, indices, updates, output) = (run.input(0), run.input(1), run.input(2), run.output());
     let elem = Elem::of(output.dtype)?;
-    elementwise::launch(run, &identity(elem), std::slice::from_ref(base), [0; 4])?;
+    if output.layout.shape().elements() > 0 {
+        elementwise::launch(run, &identity(elem), std::slice::from_ref(base), [0; 4])?;
+    }
     let (_, size, inner) = around(output.layout.shape(), usize::from(op.axis));
     let count = indices.layout.shape().elements();
     let elements = updates.layout.shape().elements();
     if elements == 0 {
-        return Ok(None);
+        return only_check(run, indices, size);
     }
     let Some(workspace) = run.call.workspace else {
         return Err(Fault::Internal("scatter_add was given no workspace".into()));
     };
     let links = block_of(workspace)?;
-    let key = PipelineKey { kernel: "link_indices", variant: 0 };
+    let key = PipelineKey::new("link_indices", 0);
     let link = run.pipeline(key, || Source {
         buffers: vec![View::Words, View::Words, View::Atomics],
         wgsl: include_str!("wgsl/link_indices.wgsl").into(),
@@ -117,7 +139,7 @@ fn scatter_add(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         out_of_range(size),
         Some(indices),
     )?;
-    let key = PipelineKey { kernel: "scatter_add", variant: elem as u64 };
+    let key = PipelineKey::new("scatter_add", elem as u64);
     let add = run.pipeline(key, || Source {
         buffers: vec![View::Words; 4],
         wgsl: format!("alias T = {};\n", elem.wgsl()) + include_str!("wgsl/scatter_add.wgsl"),

@@ -86,7 +86,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
 
     let tile = Tile::choose(m, n, batch.elements(), run.stream.context().is_software());
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey { kernel: "matmul", variant: tile.variant() * 4 + elem as u64 };
+    let key = PipelineKey::new("matmul", tile.variant() * 4 + elem as u64);
     let pipeline = run.pipeline(key, || source(tile, elem))?;
     let offsets = [element_offset(a), element_offset(b), batch.elements() as u32, element_offset(output)];
     let mut params = Params::new([m as u32, n as u32, k as u32, space.rank as u32], offsets)

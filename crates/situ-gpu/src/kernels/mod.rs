@@ -11,6 +11,7 @@ mod binary;
 mod cast;
 mod copy;
 mod elementwise;
+mod fused;
 mod generate;
 mod index;
 mod join;
@@ -77,6 +78,7 @@ pub(crate) fn registry() -> Registry<Kernel> {
     binary::register(&mut registry);
     select::register(&mut registry);
     cast::register(&mut registry);
+    fused::register(&mut registry);
     copy::register(&mut registry);
     join::register(&mut registry);
     generate::register(&mut registry);

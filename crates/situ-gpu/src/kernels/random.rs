@@ -33,14 +33,14 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let blocks = [run.block(run.output())?];
     if op.distribution == Distribution::Permutation {
         let half = (4..16).find(|half| elements <= 1 << (2 * half)).unwrap_or(16);
-        let key = PipelineKey { kernel: "permutation", variant: 0 };
+        let key = PipelineKey::new("permutation", 0);
         let text = || prelude() + include_str!("wgsl/permutation.wgsl");
         let pipeline = run.pipeline(key, || per_output(Elem::I32, 0, false, &text()))?;
         run.dispatch(&pipeline, &blocks, &params.with([half, 0, 0, 0]), groups_for(elements))?;
         return Ok(None);
     }
     let draw = draw(op, elem)?;
-    let key = PipelineKey { kernel: "random", variant: draw.variant };
+    let key = PipelineKey::new("random", draw.variant);
     let pipeline = run.pipeline(key, || source(elem, draw.text))?;
     run.dispatch(&pipeline, &blocks, &params.with(draw.own), groups_for(elements))?;
     Ok(None)
@@ -93,7 +93,7 @@ fn draw(op: &Random, elem: Elem) -> Result<Draw, Fault> {
 }
 
 fn prelude() -> String {
-    Math::None.text() + include_str!("wgsl/wide.wgsl") + include_str!("wgsl/philox.wgsl")
+    Math::WIDE.text() + include_str!("wgsl/philox.wgsl")
 }
 
 /// One invocation draws one block: four elements.

@@ -139,7 +139,7 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
     }
     let variant = (round.kind as u64 * 4 + round.elem as u64) * 2 + team as u64;
     let pipeline =
-        run.pipeline(PipelineKey { kernel: "reduce", variant }, || source(round.kind, round.elem, team))?;
+        run.pipeline(PipelineKey::new("reduce", variant), || source(round.kind, round.elem, team))?;
     let groups = match (team, round.elem) {
         (Team::Alone, _) => groups_for(round.rows),
         // One workgroup makes all four bytes of a word.
@@ -210,7 +210,7 @@ fn better(a: Best, b: Best) -> Best {{
 
 fn source(kind: ReduceKind, elem: Elem, team: Team) -> Source {
     let way = way(kind, elem);
-    let mut text = Math::None.text() + &format!("alias T = {};\n", elem.wgsl());
+    let mut text = Math::NONE.text() + &format!("alias T = {};\n", elem.wgsl());
     if way.acc == "Best" {
         text += &better(kind, elem);
     }

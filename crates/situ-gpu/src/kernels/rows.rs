@@ -72,9 +72,10 @@ fn pipeline(
     buffers: &[View],
     texts: &[&str],
 ) -> Result<Arc<Pipeline>, Fault> {
-    run.pipeline(PipelineKey { kernel, variant: team as u64 }, || {
+    run.pipeline(PipelineKey::new(kernel, team as u64), || {
         let joins = team.joins(&[("max", "max_nan(a, b)"), ("sum", "a + b")]);
-        let wgsl = Math::ExpLog.text() + "alias Acc = f32;\n" + &joins + include_str!("wgsl/rows.wgsl");
+        let wgsl =
+            (Math::EXP | Math::LOG).text() + "alias Acc = f32;\n" + &joins + include_str!("wgsl/rows.wgsl");
         Source { buffers: buffers.to_vec(), wgsl: wgsl + &texts.concat() + &team.main() }
     })
 }

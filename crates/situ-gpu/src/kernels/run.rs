@@ -3,7 +3,7 @@
 use crate::checks::{Bad, Watch};
 use crate::fault::Fault;
 use crate::memory::Block;
-use crate::pipelines::{PARAM_WORDS, Pipeline, PipelineKey, Source, View};
+use crate::pipelines::{MAX_PARAM_WORDS, PARAM_WORDS, Pipeline, PipelineKey, Source, View};
 use crate::stream::{Launch, Stream};
 use situ_core::{Layout, MAX_RANK};
 use situ_device::{Arg, Call, Check, Region};
@@ -27,7 +27,8 @@ pub(crate) struct Run<'a> {
 /// own, then four for each axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Params {
-    words: [u32; PARAM_WORDS],
+    words: [u32; MAX_PARAM_WORDS],
+    used: usize,
 }
 
 impl Params {
@@ -35,23 +36,34 @@ impl Params {
     pub(crate) const AXES: usize = 3;
 
     pub(crate) fn new(sizes: [u32; 4], offsets: [u32; 4]) -> Params {
-        let mut words = [0; PARAM_WORDS];
-        words[..4].copy_from_slice(&sizes);
-        words[4..8].copy_from_slice(&offsets);
-        Params { words }
+        let mut params = Params { words: [0; MAX_PARAM_WORDS], used: PARAM_WORDS };
+        params.put(0, &sizes);
+        params.put(1, &offsets);
+        params
+    }
+
+    /// All the words there can be, the first four given.
+    pub(crate) fn wide(sizes: [u32; 4]) -> Params {
+        let mut params = Params { words: [0; MAX_PARAM_WORDS], used: MAX_PARAM_WORDS };
+        params.put(0, &sizes);
+        params
+    }
+
+    /// Puts words into vector `vector` and those behind it.
+    pub(crate) fn put(&mut self, vector: usize, words: &[u32]) {
+        self.words[4 * vector..4 * vector + words.len()].copy_from_slice(words);
     }
 
     /// With the op's own words.
     pub(crate) fn with(mut self, own: [u32; 4]) -> Params {
-        self.words[8..12].copy_from_slice(&own);
+        self.put(2, &own);
         self
     }
 
     /// With the words of one axis.
     pub(crate) fn axis(mut self, axis: usize, words: [u32; 4]) -> Params {
         debug_assert!(axis < MAX_RANK);
-        let at = 4 * (Params::AXES + axis);
-        self.words[at..at + 4].copy_from_slice(&words);
+        self.put(Params::AXES + axis, &words);
         self
     }
 }
@@ -102,16 +114,30 @@ impl<'a> Run<'a> {
         bad: Bad,
         indices: Option<&Arg<'a>>,
     ) -> Result<Option<Arc<Check>>, Fault> {
+        self.dispatch_checked_as(self.call.op.name(), pipeline, blocks, params, groups, bad, indices)
+    }
+
+    /// The same for a part of the op, which errors name.
+    pub(crate) fn dispatch_checked_as(
+        &self,
+        name: &'static str,
+        pipeline: &Pipeline,
+        blocks: &[&Block],
+        params: &Params,
+        groups: usize,
+        bad: Bad,
+        indices: Option<&Arg<'a>>,
+    ) -> Result<Option<Arc<Check>>, Fault> {
         let slots = self.stream.slots();
         let mut bound = blocks.to_vec();
         bound.push(&slots);
-        let check = Check::open(self.call.op.name(), self.call.location);
+        let check = Check::open(name, self.call.location);
         let watch = Watch { check: check.clone(), bad };
         let main = self.launch(pipeline, &bound, params, groups);
         match indices {
             None => self.stream.dispatch_checked(&watch, &main, None)?,
             Some(arg) => {
-                let key = PipelineKey { kernel: "note_value", variant: 0 };
+                let key = PipelineKey::new("note_value", 0);
                 let note = self.pipeline(key, || Source {
                     buffers: vec![View::Words, View::Words],
                     wgsl: include_str!("wgsl/note_value.wgsl").into(),
@@ -132,7 +158,13 @@ impl<'a> Run<'a> {
         params: &'b Params,
         groups: usize,
     ) -> Launch<'b> {
-        Launch { pipeline, blocks, params: &params.words, groups: fold(groups), work: self.work }
+        Launch {
+            pipeline,
+            blocks,
+            params: &params.words[..params.used],
+            groups: fold(groups),
+            work: self.work,
+        }
     }
 }
 

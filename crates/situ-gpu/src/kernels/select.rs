@@ -24,7 +24,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         variant: elem as u64,
         inputs: vec![Elem::Bool, elem, elem],
         output: elem,
-        math: Math::None,
+        math: Math::NONE,
         body: "select(c, b, a)".into(),
         bad: None,
     };

@@ -61,43 +61,90 @@ impl Elem {
         }
     }
 
+    /// Statements that load the four elements number `4 q` and on of buffer `b<i>` into `v<i>`, from the element
+    /// offset `offset`, which is a multiple of 4; or one element four times, where bit `i` of `params.w[0].z` is set.
+    /// Word dtypes are bound as quads.
+    pub(crate) fn load_four(self, i: usize, offset: &str) -> String {
+        let ty = self.wgsl();
+        let (one, four) = match self {
+            Elem::F32 | Elem::I32 => (
+                format!("bitcast<{ty}>(b{i}[off{i} >> 2u][off{i} & 3u])"),
+                format!("bitcast<vec4<{ty}>>(b{i}[(off{i} >> 2u) + q])"),
+            ),
+            Elem::Bool => (
+                self.load(&format!("b{i}"), &format!("off{i}")),
+                format!(
+                    "((vec4<u32>(b{i}[(off{i} >> 2u) + q]) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u)) != vec4<u32>(0u)"
+                ),
+            ),
+        };
+        format!(
+            "    let off{i} = {offset};
+    var v{i}: vec4<{ty}>;
+    if (params.w[0].z & {}u) != 0u {{ v{i} = vec4<{ty}>({one}); }} else {{ v{i} = {four}; }}\n",
+            1 << i
+        )
+    }
+
+    /// An expression for the bits of four values: a vector for word dtypes, one word for bools.
+    pub(crate) fn four_bits(self, values: &[String; 4]) -> String {
+        let [a, b, c, d] = values;
+        match self {
+            Elem::F32 | Elem::I32 => format!("bitcast<vec4<u32>>(vec4<{}>({a}, {b}, {c}, {d}))", self.wgsl()),
+            Elem::Bool => format!(
+                "select(0u, 1u, {a}) | select(0u, 256u, {b}) | select(0u, 65536u, {c}) | select(0u, 16777216u, {d})"
+            ),
+        }
+    }
+
     /// Word dtypes are moved as plain bits by one kernel.
     pub(crate) fn is_word(self) -> bool {
         self != Elem::Bool
     }
 }
 
-/// Parts of the mathematics that a kernel includes, each with what it stands on.
+/// Parts of the mathematics that a kernel includes, each with what it stands on. Parts join with `|`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Math {
-    None,
-    Exp,
-    Log,
-    Softplus,
-    Erf,
-    Trig,
-    Pow,
-    Rem,
-    ExpLog,
-}
+pub(crate) struct Math(u16);
 
 impl Math {
+    /// Only what every kernel has.
+    pub(crate) const NONE: Math = Math(0);
+    pub(crate) const EXP: Math = Math(1);
+    pub(crate) const LOG: Math = Math(2);
+    pub(crate) const SOFTPLUS: Math = Math(4 | 1 | 2);
+    pub(crate) const ERF: Math = Math(8 | 1);
+    pub(crate) const WIDE: Math = Math(16);
+    pub(crate) const TRIG: Math = Math(32 | 16);
+    pub(crate) const POW: Math = Math(64 | 1);
+    pub(crate) const REM: Math = Math(128);
+
     pub(crate) fn text(self) -> String {
-        const PRELUDE: &str = include_str!("wgsl/prelude.wgsl");
-        const EXP: &str = include_str!("wgsl/exp.wgsl");
-        const LOG: &str = include_str!("wgsl/log.wgsl");
-        let parts: &[&str] = match self {
-            Math::None => &[],
-            Math::Exp => &[EXP],
-            Math::Log => &[LOG],
-            Math::ExpLog => &[EXP, LOG],
-            Math::Softplus => &[EXP, LOG, include_str!("wgsl/softplus.wgsl")],
-            Math::Erf => &[EXP, include_str!("wgsl/erf.wgsl")],
-            Math::Trig => &[include_str!("wgsl/wide.wgsl"), include_str!("wgsl/trig.wgsl")],
-            Math::Pow => &[EXP, include_str!("wgsl/pow.wgsl")],
-            Math::Rem => &[include_str!("wgsl/rem.wgsl")],
-        };
-        PRELUDE.to_string() + &parts.concat()
+        // What others stand on comes first.
+        const PARTS: [&str; 8] = [
+            include_str!("wgsl/exp.wgsl"),
+            include_str!("wgsl/log.wgsl"),
+            include_str!("wgsl/softplus.wgsl"),
+            include_str!("wgsl/erf.wgsl"),
+            include_str!("wgsl/wide.wgsl"),
+            include_str!("wgsl/trig.wgsl"),
+            include_str!("wgsl/pow.wgsl"),
+            include_str!("wgsl/rem.wgsl"),
+        ];
+        let mut text = String::from(include_str!("wgsl/prelude.wgsl"));
+        for (bit, part) in PARTS.iter().enumerate() {
+            if self.0 & (1 << bit) != 0 {
+                text += part;
+            }
+        }
+        text
+    }
+}
+
+impl std::ops::BitOr for Math {
+    type Output = Math;
+    fn bitor(self, other: Math) -> Math {
+        Math(self.0 | other.0)
     }
 }
 

@@ -39,7 +39,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
 }
 
 /// The parameters as the body reads them: `own.x` and `own.y`.
-fn own_words(op: &Unary, elem: Elem) -> [u32; 4] {
+pub(super) fn own_words(op: &Unary, elem: Elem) -> [u32; 4] {
     let [low, high] = op.params.map(|p| p.0);
     match elem {
         // The integers within the bounds of clip: the bounds round inwards.
@@ -48,47 +48,47 @@ fn own_words(op: &Unary, elem: Elem) -> [u32; 4] {
     }
 }
 
-/// The function as WGSL, and the mathematics it stands on.
-fn body(kind: UnaryKind, elem: Elem) -> Option<(Math, &'static str)> {
+/// The function of `a` as WGSL, and the mathematics it stands on.
+pub(super) fn body(kind: UnaryKind, elem: Elem) -> Option<(Math, &'static str)> {
     match elem {
         Elem::F32 => Some(float(kind)).filter(|_| kind != UnaryKind::Not),
-        Elem::I32 => integer(kind).map(|text| (Math::None, text)),
-        Elem::Bool => (kind == UnaryKind::Not).then_some((Math::None, "!a")),
+        Elem::I32 => integer(kind).map(|text| (Math::NONE, text)),
+        Elem::Bool => (kind == UnaryKind::Not).then_some((Math::NONE, "!a")),
     }
 }
 
 fn float(kind: UnaryKind) -> (Math, &'static str) {
     match kind {
-        UnaryKind::Neg => (Math::None, "-a"),
-        UnaryKind::Abs => (Math::None, "abs(a)"),
-        UnaryKind::Sign => (Math::None, "select(select(a, -1.0, a < 0.0), 1.0, a > 0.0 && !is_nan(a))"),
-        UnaryKind::Exp => (Math::Exp, "exp_of(a)"),
-        UnaryKind::Log => (Math::Log, "log_of(a)"),
-        UnaryKind::Log1p => (Math::Log, "log1p_of(a)"),
-        UnaryKind::Sqrt => (Math::None, "select(sqrt(a), nan(), a < 0.0)"),
-        UnaryKind::Rsqrt => (Math::None, "select(1.0 / sqrt(a), nan(), a < 0.0)"),
-        UnaryKind::Square => (Math::None, "a * a"),
-        UnaryKind::Reciprocal => (Math::None, "1.0 / a"),
-        UnaryKind::Sin => (Math::Trig, "sin_of(a)"),
-        UnaryKind::Cos => (Math::Trig, "cos_of(a)"),
-        UnaryKind::Tanh => (Math::Exp, "tanh_of(a)"),
-        UnaryKind::Sigmoid => (Math::Exp, "sigmoid_of(a)"),
+        UnaryKind::Neg => (Math::NONE, "-a"),
+        UnaryKind::Abs => (Math::NONE, "abs(a)"),
+        UnaryKind::Sign => (Math::NONE, "select(select(a, -1.0, a < 0.0), 1.0, a > 0.0 && !is_nan(a))"),
+        UnaryKind::Exp => (Math::EXP, "exp_of(a)"),
+        UnaryKind::Log => (Math::LOG, "log_of(a)"),
+        UnaryKind::Log1p => (Math::LOG, "log1p_of(a)"),
+        UnaryKind::Sqrt => (Math::NONE, "select(sqrt(a), nan(), a < 0.0)"),
+        UnaryKind::Rsqrt => (Math::NONE, "select(1.0 / sqrt(a), nan(), a < 0.0)"),
+        UnaryKind::Square => (Math::NONE, "a * a"),
+        UnaryKind::Reciprocal => (Math::NONE, "1.0 / a"),
+        UnaryKind::Sin => (Math::TRIG, "sin_of(a)"),
+        UnaryKind::Cos => (Math::TRIG, "cos_of(a)"),
+        UnaryKind::Tanh => (Math::EXP, "tanh_of(a)"),
+        UnaryKind::Sigmoid => (Math::EXP, "sigmoid_of(a)"),
         // NaN is not below 0, so it stays.
-        UnaryKind::Relu => (Math::None, "select(a, 0.0, a < 0.0 && !is_nan(a))"),
-        UnaryKind::LeakyRelu => (Math::None, "select(a, bitcast<f32>(own.x) * a, a < 0.0)"),
-        UnaryKind::Elu => (Math::Exp, "select(bitcast<f32>(own.x) * expm1_of(a), a, a > 0.0)"),
-        UnaryKind::Gelu => (Math::Erf, "gelu_of(a)"),
-        UnaryKind::Silu => (Math::Exp, "silu_of(a)"),
-        UnaryKind::Softplus => (Math::Softplus, "softplus_of(a)"),
-        UnaryKind::Erf => (Math::Erf, "erf_of(a)"),
-        UnaryKind::Floor => (Math::None, "floor(a)"),
-        UnaryKind::Ceil => (Math::None, "ceil(a)"),
-        UnaryKind::Round => (Math::None, "round(a)"),
+        UnaryKind::Relu => (Math::NONE, "select(a, 0.0, a < 0.0 && !is_nan(a))"),
+        UnaryKind::LeakyRelu => (Math::NONE, "select(a, bitcast<f32>(own.x) * a, a < 0.0)"),
+        UnaryKind::Elu => (Math::EXP, "select(bitcast<f32>(own.x) * expm1_of(a), a, a > 0.0)"),
+        UnaryKind::Gelu => (Math::ERF, "gelu_of(a)"),
+        UnaryKind::Silu => (Math::EXP, "silu_of(a)"),
+        UnaryKind::Softplus => (Math::SOFTPLUS, "softplus_of(a)"),
+        UnaryKind::Erf => (Math::ERF, "erf_of(a)"),
+        UnaryKind::Floor => (Math::NONE, "floor(a)"),
+        UnaryKind::Ceil => (Math::NONE, "ceil(a)"),
+        UnaryKind::Round => (Math::NONE, "round(a)"),
         UnaryKind::Clip => {
-            (Math::None, "select(min(max(a, bitcast<f32>(own.x)), bitcast<f32>(own.y)), a, is_nan(a))")
+            (Math::NONE, "select(min(max(a, bitcast<f32>(own.x)), bitcast<f32>(own.y)), a, is_nan(a))")
         }
-        UnaryKind::IsNan => (Math::None, "is_nan(a)"),
-        UnaryKind::Not => (Math::None, ""),
+        UnaryKind::IsNan => (Math::NONE, "is_nan(a)"),
+        UnaryKind::Not => (Math::NONE, ""),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Unary, binary, where, cast: values, special values, broadcasting, views, bools.
 
+#![allow(clippy::type_complexity, reason = "tables of functions read best as they are")]
+
 use super::harness::*;
 use situ_core::DType;
 use situ_ir::ops::{BiasAdd, Binary, BinaryKind, Cast, Unary, UnaryKind, Where};

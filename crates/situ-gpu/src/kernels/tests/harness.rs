@@ -116,12 +116,22 @@ pub(crate) fn run(op: impl Into<Op>, inputs: &[&Tensor]) -> Tensor {
     try_run(op, inputs).unwrap()
 }
 
+/// Runs an op with one output, or gives its error.
 pub(crate) fn try_run(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor, Error> {
+    Ok(try_run_all(op, inputs)?.remove(0))
+}
+
+/// Runs an op with several outputs.
+pub(crate) fn run_all(op: impl Into<Op>, inputs: &[&Tensor]) -> Vec<Tensor> {
+    try_run_all(op, inputs).unwrap()
+}
+
+fn try_run_all(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
     let (op, device) = (op.into(), device().unwrap());
     let types: Vec<TensorType> = inputs.iter().map(|t| TensorType::new(t.dtype, *t.layout.shape())).collect();
-    let outputs = op.infer(&types)?;
+    let types_out = op.infer(&types)?;
     let kernel =
-        device.kernel(&op, &types, &outputs).unwrap_or_else(|| panic!("{} has no kernel", op.name()));
+        device.kernel(&op, &types, &types_out).unwrap_or_else(|| panic!("{} has no kernel", op.name()));
     let dense: Vec<Option<Tensor>> = inputs
         .iter()
         .enumerate()
@@ -130,8 +140,8 @@ pub(crate) fn try_run(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor, E
             (!accepted).then(|| run(situ_ir::ops::Dense, &[t]))
         })
         .collect();
-    let mut output = Tensor::empty(outputs[0]);
-    let workspace = match device.workspace(kernel, &op, &types, &outputs) {
+    let mut outputs: Vec<Tensor> = types_out.iter().map(|t| Tensor::empty(*t)).collect();
+    let workspace = match device.workspace(kernel, &op, &types, &types_out) {
         0 => None,
         bytes => Some((device.allocate(bytes).unwrap(), bytes)),
     };
@@ -140,12 +150,12 @@ pub(crate) fn try_run(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor, E
         kernel,
         op: &op,
         inputs: &args,
-        outputs: &[output.arg()],
+        outputs: &outputs.iter().map(Tensor::arg).collect::<Vec<_>>(),
         workspace: workspace.as_ref().map(|(block, bytes)| Region { block, offset: 0, bytes: *bytes }),
         location: None,
     })?;
-    output.check = check;
-    Ok(output)
+    outputs[0].check = check;
+    Ok(outputs)
 }
 
 /// The same numbers every time, spread around 0.

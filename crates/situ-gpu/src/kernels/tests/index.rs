@@ -25,9 +25,7 @@ fn gather_takes_slices_along_any_axis_of_any_dtype() {
         let at: Vec<i32> = indices.read();
         let (outer, inner) = ([1, 2, 6][usize::from(axis)], [12, 4, 1][usize::from(axis)]);
         let want: Vec<i32> = (0..outer)
-            .flat_map(|o| {
-                at.iter().flat_map(move |i| (0..inner).map(move |c| ((o * rows as i32) + i) * inner + c))
-            })
+            .flat_map(|o| at.iter().flat_map(move |i| (0..inner).map(move |c| ((o * rows) + i) * inner + c)))
             .collect();
         assert_eq!(result.read::<i32>(), want, "axis {axis}");
         assert_eq!(complaint(&result), None);
@@ -55,6 +53,10 @@ fn a_bad_index_is_named_with_its_position_and_nothing_is_read_there() {
         sums.read::<f32>();
         assert_eq!(complaint(&sums), Some((row, fault)));
     }
+    let narrow = Tensor::new::<f32>(&[4, 0], &[]);
+    let result = run(Gather { axis: 0 }, &[&narrow, &Tensor::new(&[3], &[1, 2, 4])]);
+    assert_eq!(result.read::<f32>(), []);
+    assert_eq!(complaint(&result), Some((2, Fault::OutOfRange { what: "index", value: 4, limit: 4 })));
     let none = Tensor::new::<f32>(&[0, 3], &[]);
     let result = run(Gather { axis: 0 }, &[&none, &Tensor::new(&[1], &[0])]);
     result.read::<f32>();

@@ -1,6 +1,7 @@
 //! Kernels through the device seam, against plain double-precision references.
 
 mod elementwise;
+mod fused;
 mod harness;
 mod index;
 mod matmul;

@@ -1,5 +1,7 @@
 //! Reductions: every kind, axes, strides, lengths that take each path, special values.
 
+#![allow(clippy::type_complexity, reason = "tables of functions read best as they are")]
+
 use super::harness::*;
 use situ_core::Axes;
 use situ_ir::ops::{Reduce, ReduceKind};

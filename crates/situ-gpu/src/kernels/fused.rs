@@ -1,0 +1,305 @@
+//! Chains of elementwise ops as one kernel, written for the program at hand.
+//!
+//! Constants and parameters of functions are not part of the text but of the call, so a program with another learning
+//! rate is the same kernel. Parameter words: (elements, axes, which inputs are one repeated element, -), then the
+//! offsets of inputs and outputs, then eight words for each axis (size, strides of up to six inputs), then the
+//! program's own words. Word 62 and 63 are the stream's, so axes step over the vector they lie in.
+
+use super::Kernel;
+use super::run::{Params, Run, groups_for, offset_of};
+use super::shader::{Elem, Math, entry};
+use super::space::Space;
+use super::{binary, cast, unary};
+use crate::checks::Bad;
+use crate::fault::Fault;
+use crate::memory::Block;
+use crate::pipelines::{PipelineKey, Source, View};
+use situ_core::{DType, Layout, MAX_RANK, TensorType};
+use situ_device::{Check, Registry};
+use situ_ir::ops::fused::{Program, Register, Step};
+use situ_ir::{Op, OpKind};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The most inputs: a program binds at most seven buffers, and writes at least one.
+const INPUTS: usize = Program::MAX_BINDINGS - 1;
+/// The first of the vectors of own words, and how many there are.
+const OWN: usize = 20;
+const OWN_WORDS: usize = 48;
+
+pub(super) fn register(registry: &mut Registry<Kernel>) {
+    registry.add_where(OpKind::Fused, DType::ALL.as_slice(), Kernel::new(run), supports);
+}
+
+fn supports(op: &Op, _: &[TensorType], _: &[TensorType]) -> bool {
+    let Op::Fused(op) = op else { return false };
+    text_of(&op.program).is_ok_and(|text| text.own.len() <= OWN_WORDS)
+}
+
+/// The vector of words in which an axis begins.
+fn axis_vector(axis: usize) -> usize {
+    if axis < 6 { 3 + 2 * axis } else { 4 + 2 * axis }
+}
+
+fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    let Op::Fused(op) = run.call.op else { return Err(Fault::Internal("not a fused op".into())) };
+    let program = &*op.program;
+    let text = text_of(program)?;
+    let shape = *run.output().layout.shape();
+    let (inputs, outputs) = (run.call.inputs, run.call.outputs);
+    let layouts: Vec<Layout> = inputs.iter().map(|a| a.layout.expand(shape)).collect();
+    let none: &[isize] = &[0; MAX_RANK];
+    let strides = std::array::from_fn(|i| layouts.get(i).map_or(none, |l| l.strides()));
+    let space = Space::<INPUTS>::merged(&shape, strides);
+
+    let mut offsets = [0; 8];
+    let mut flat = space.rank <= 1;
+    let mut repeated = 0;
+    for (i, (arg, layout)) in inputs.iter().zip(&layouts).enumerate() {
+        offsets[i] = offset_of(arg, layout);
+        match if space.rank == 0 { 0 } else { space.strides[i][0] } {
+            0 => repeated |= 1 << i,
+            1 => flat &= offsets[i] % 4 == 0,
+            _ => flat = false,
+        }
+    }
+    for (i, arg) in outputs.iter().enumerate() {
+        offsets[inputs.len() + i] = offset_of(arg, arg.layout);
+    }
+    let elements = shape.elements();
+    let mut params = Params::wide([elements as u32, space.rank as u32, repeated, 0]);
+    params.put(1, &offsets);
+    for axis in 0..space.rank {
+        let mut words = [0; 8];
+        words[0] = space.sizes[axis];
+        words[1..=INPUTS].copy_from_slice(&space.strides.map(|s| s[axis]));
+        params.put(axis_vector(axis), &words);
+    }
+    params.put(OWN, &text.own);
+
+    let key = PipelineKey::new(text.signature.clone(), u64::from(flat));
+    let pipeline = run
+        .pipeline(key, || if flat { flat_source(program, &text) } else { strided_source(program, &text) })?;
+    let blocks: Vec<&Block> =
+        inputs.iter().chain(outputs).map(|arg| run.block(arg)).collect::<Result<_, _>>()?;
+    match text.divides {
+        Some(name) => run.dispatch_checked_as(
+            name,
+            &pipeline,
+            &blocks,
+            &params,
+            groups_for(elements),
+            Bad::DivisionByZero,
+            None,
+        ),
+        None => run.dispatch(&pipeline, &blocks, &params, groups_for(elements)).map(|()| None),
+    }
+}
+
+/// A program as WGSL.
+struct Text {
+    /// What tells it from other programs: everything but the own words.
+    signature: String,
+    /// Functions for the steps, and `apply`, which takes the inputs and `e` and gives `Out`.
+    functions: String,
+    math: Math,
+    /// Constants and parameters, in the order of the steps.
+    own: Vec<u32>,
+    /// The name of a step that divides integers.
+    divides: Option<&'static str>,
+}
+
+fn text_of(program: &Program) -> Result<Text, Fault> {
+    let elem = |r: Register| Elem::of(program.dtype(r));
+    let bindings = program.inputs().len() + program.outputs().len();
+    let mut text = Text {
+        signature: String::from("fused"),
+        functions: String::new(),
+        math: Math::NONE,
+        own: Vec::new(),
+        divides: None,
+    };
+    let mut lines = String::new();
+    let mut arguments = String::new();
+    for (i, dtype) in program.inputs().iter().enumerate() {
+        let ty = Elem::of(*dtype)?.wgsl();
+        let _ = write!(arguments, "r{i}: {ty}, ");
+        let _ = write!(text.signature, " {dtype}");
+    }
+    for (i, step) in program.steps().iter().enumerate() {
+        let to = program.inputs().len() + i;
+        let out = elem(Register(to as u16))?;
+        let ty = out.wgsl();
+        let missing = || Fault::Internal(format!("the step {step:?} has no kernel"));
+        let (parameters, body, guard) = match *step {
+            Step::Constant(value) => {
+                let word = own_word(&mut text.own, value.bits() as u32);
+                let value = match out {
+                    Elem::F32 | Elem::I32 => format!("bitcast<{ty}>({word})"),
+                    Elem::Bool => format!("({word} != 0u)"),
+                };
+                let _ = writeln!(lines, "    let r{to} = {value};");
+                let _ = write!(text.signature, ";{ty}");
+                continue;
+            }
+            Step::Unary(op, a) => {
+                let (math, body) = unary::body(op.kind, elem(a)?).ok_or_else(missing)?;
+                text.math = text.math | math;
+                let mut body = body.to_string();
+                if body.contains("own.") {
+                    for (name, word) in ["own.x", "own.y"].into_iter().zip(unary::own_words(&op, elem(a)?)) {
+                        body = body.replace(name, &own_word(&mut text.own, word));
+                    }
+                }
+                (format!("a: {}", elem(a)?.wgsl()), body, String::new())
+            }
+            Step::Binary(op, a, b) => {
+                let input = elem(a)?;
+                let body = binary::body(op.kind, input).ok_or_else(missing)?;
+                text.math = text.math | binary::math(op.kind, input);
+                let mut guard = String::new();
+                if binary::divides(op.kind, input) {
+                    text.divides = text.divides.or(Some(op.kind.name()));
+                    guard = format!(
+                        "if {} && e < params.w[0].x {{ atomicMax(&b{bindings}[p(63u) * 4u], ~e); }} ",
+                        binary::ZERO_DIVISOR
+                    );
+                }
+                (format!("a: {0}, b: {1}", input.wgsl(), elem(b)?.wgsl()), body.to_string(), guard)
+            }
+            Step::Where(c, a, b) => {
+                let types = [elem(c)?, elem(a)?, elem(b)?].map(Elem::wgsl);
+                (
+                    format!("a: {}, b: {}, c: {}", types[0], types[1], types[2]),
+                    "select(c, b, a)".into(),
+                    String::new(),
+                )
+            }
+            Step::Cast(op, a) => {
+                let body = cast::body(elem(a)?, Elem::of(op.to)?).to_string();
+                (format!("a: {}", elem(a)?.wgsl()), body, String::new())
+            }
+        };
+        let reads: Vec<String> = step.reads().map(|r| format!("r{}", r.0)).collect();
+        let reads = reads.join(", ");
+        let _ =
+            writeln!(text.functions, "fn step{to}({parameters}, e: u32) -> {ty} {{ {guard}return {body}; }}");
+        let _ = writeln!(lines, "    let r{to} = step{to}({reads}, e);");
+        let name = step.op().map_or("constant", |op| op.name());
+        let _ = write!(text.signature, ";{name} {reads}");
+        if let Step::Cast(op, _) = step {
+            let _ = write!(text.signature, " {}", op.to);
+        }
+    }
+    let mut fields = String::new();
+    let mut results = String::new();
+    for (j, register) in program.outputs().iter().enumerate() {
+        let _ = write!(fields, "o{j}: {}, ", elem(*register)?.wgsl());
+        let _ = write!(results, "r{}, ", register.0);
+        let _ = write!(text.signature, ">{}", register.0);
+    }
+    let _ = write!(
+        text.functions,
+        "struct Out {{ {fields} }}\nfn apply({arguments}e: u32) -> Out {{\n{lines}    return Out({results});\n}}\n"
+    );
+    Ok(text)
+}
+
+/// An expression for the next own word, which holds `value`.
+fn own_word(own: &mut Vec<u32>, value: u32) -> String {
+    let at = 4 * OWN + own.len();
+    own.push(value);
+    format!("p({at}u)")
+}
+
+/// The buffers of a program: word dtypes as `word`, bools always as words, then the slots if it divides.
+fn views(program: &Program, text: &Text, word: View) -> Vec<View> {
+    let outputs = program.outputs().iter().map(|r| program.dtype(*r));
+    let dtypes = program.inputs().iter().copied().chain(outputs);
+    let mut views: Vec<View> = dtypes.map(|d| if d == DType::Bool { View::Words } else { word }).collect();
+    if text.divides.is_some() {
+        views.push(View::Atomics);
+    }
+    views
+}
+
+/// An expression for the offset of binding `i`.
+fn offset(i: usize) -> String {
+    format!("params.w[{}].{}", 1 + i / 4, ["x", "y", "z", "w"][i % 4])
+}
+
+/// Elements of a program's inputs and outputs. The program's own dtypes, all of which `text_of` has looked at.
+fn elems(dtypes: impl Iterator<Item = DType>) -> Vec<Elem> {
+    dtypes.filter_map(|d| Elem::of(d).ok()).collect()
+}
+
+/// Each invocation makes four elements in a row, found by their coordinates.
+fn strided_source(program: &Program, text: &Text) -> Source {
+    let inputs = elems(program.inputs().iter().copied());
+    let outputs = elems(program.outputs().iter().map(|r| program.dtype(*r)));
+    let mut wgsl = text.math.text() + &text.functions + &entry(256);
+    wgsl += "    let first = (group * 256u + lane) * 4u;\n    if first >= params.w[0].x { return; }\n";
+    for (j, _) in outputs.iter().enumerate().filter(|(_, e)| !e.is_word()) {
+        let _ = writeln!(wgsl, "    var word{j} = 0u;");
+    }
+    wgsl += "    for (var k = 0u; k < 4u; k++) {\n        let e = first + k;\n        if e >= params.w[0].x { break; }\n";
+    wgsl += "        var rest = e;\n";
+    for i in 0..inputs.len() {
+        let _ = writeln!(wgsl, "        var at{i} = {};", offset(i));
+    }
+    wgsl += "        for (var d = params.w[0].y; d > 0u; d--) {
+            let v = select(2u * d + 2u, 2u * d + 1u, d <= 6u);
+            let one = params.w[v];
+            let two = params.w[v + 1u];
+            let above = rest / one.x;
+            let c = rest - above * one.x;
+            rest = above;\n";
+    for i in 0..inputs.len() {
+        let stride = ["one.y", "one.z", "one.w", "two.x", "two.y", "two.z"][i];
+        let _ = writeln!(wgsl, "            at{i} += c * {stride};");
+    }
+    wgsl += "        }\n        let r = apply(";
+    for (i, elem) in inputs.iter().enumerate() {
+        wgsl += &elem.load(&format!("b{i}"), &format!("at{i}"));
+        wgsl += ", ";
+    }
+    wgsl += "e);\n";
+    for (j, elem) in outputs.iter().enumerate() {
+        let bits = elem.bits(&format!("r.o{j}"));
+        let place = inputs.len() + j;
+        let _ = if elem.is_word() {
+            writeln!(wgsl, "        b{place}[{} + e] = {bits};", offset(place))
+        } else {
+            writeln!(wgsl, "        word{j} |= {bits} << (k * 8u);")
+        };
+    }
+    wgsl += "    }\n";
+    for (j, _) in outputs.iter().enumerate().filter(|(_, e)| !e.is_word()) {
+        let place = inputs.len() + j;
+        let _ = writeln!(wgsl, "    b{place}[({} + first) >> 2u] = word{j};", offset(place));
+    }
+    wgsl += "}\n";
+    Source { buffers: views(program, text, View::Words), wgsl }
+}
+
+/// Each invocation makes four elements in a row, read and written as vectors.
+fn flat_source(program: &Program, text: &Text) -> Source {
+    let inputs = elems(program.inputs().iter().copied());
+    let outputs = elems(program.outputs().iter().map(|r| program.dtype(*r)));
+    let mut wgsl = text.math.text() + &text.functions + &entry(256);
+    wgsl += "    let q = group * 256u + lane;\n    if q * 4u >= params.w[0].x { return; }\n";
+    for (i, elem) in inputs.iter().enumerate() {
+        wgsl += &elem.load_four(i, &offset(i));
+    }
+    for (k, lane) in ["x", "y", "z", "w"].iter().enumerate() {
+        let arguments: String = (0..inputs.len()).map(|i| format!("v{i}.{lane}, ")).collect();
+        let _ = writeln!(wgsl, "    let {lane} = apply({arguments}q * 4u + {k}u);");
+    }
+    for (j, elem) in outputs.iter().enumerate() {
+        let place = inputs.len() + j;
+        let values = ["x", "y", "z", "w"].map(|lane| format!("{lane}.o{j}"));
+        let _ = writeln!(wgsl, "    b{place}[({} >> 2u) + q] = {};", offset(place), elem.four_bits(&values));
+    }
+    wgsl += "}\n";
+    Source { buffers: views(program, text, View::Quads), wgsl }
+}
