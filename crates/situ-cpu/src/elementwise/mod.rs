@@ -9,15 +9,17 @@
 //! - long runs are cut into tasks of fixed size.
 //!
 //! Every element goes through the same instructions whatever the cut, so results do not depend on the number of threads.
-//! The same tile functions, called in sequence on one tile, are a fused chain.
+//! The same tile functions, called in sequence on one tile, are a [fused](fused) program.
 
 pub mod binary;
 pub mod cast;
 mod engine;
+mod feed;
+pub mod fused;
 pub mod select;
 pub mod tile;
 pub mod unary;
 mod walk;
 
-pub use engine::{Operand, run};
+pub use engine::{NoResult, Operand, run};
 pub use tile::{NO_FAULT, Params, TileFn};

@@ -2,28 +2,25 @@
 
 use situ_core::MAX_RANK;
 
-/// The most operands an op reads.
-pub(super) const MAX_INPUTS: usize = 3;
-
-/// A shape with the strides of each operand, in elements. Dimensions of size 1 are gone, and neighbours that every operand lays out
+/// A shape with the strides of each of at most `N` operands, in elements. Dimensions of size 1 are gone, and neighbours that every operand lays out
 /// as one are merged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Walk {
+pub(super) struct Walk<const N: usize> {
     pub(super) rank: usize,
     pub(super) shape: [usize; MAX_RANK],
-    pub(super) strides: [[isize; MAX_RANK]; MAX_INPUTS],
+    pub(super) strides: [[isize; MAX_RANK]; N],
 }
 
-impl Walk {
+impl<const N: usize> Walk<N> {
     /// The walk over `shape` with these strides for each operand.
-    pub(super) fn new<'a>(shape: &[usize], strides: impl ExactSizeIterator<Item = &'a [isize]>) -> Walk {
+    pub(super) fn new<'a>(shape: &[usize], strides: impl ExactSizeIterator<Item = &'a [isize]>) -> Self {
         let inputs = strides.len();
-        let mut given: [&[isize]; MAX_INPUTS] = [&[]; MAX_INPUTS];
+        let mut given: [&[isize]; N] = [&[]; N];
         for (slot, strides) in given.iter_mut().zip(strides) {
             *slot = strides;
         }
         // Built from the innermost dimension out, then turned round.
-        let mut walk = Walk { rank: 0, shape: [1; MAX_RANK], strides: [[0; MAX_RANK]; MAX_INPUTS] };
+        let mut walk = Walk { rank: 0, shape: [1; MAX_RANK], strides: [[0; MAX_RANK]; N] };
         for axis in (0..shape.len()).rev() {
             if shape[axis] == 1 {
                 continue;
@@ -80,7 +77,7 @@ pub(super) struct Position {
 
 impl Position {
     /// The position of the element of that row-major number.
-    pub(super) fn at(walk: &Walk, mut element: usize) -> Position {
+    pub(super) fn at<const N: usize>(walk: &Walk<N>, mut element: usize) -> Position {
         let mut index = [0; MAX_RANK];
         for axis in (0..walk.rank).rev() {
             index[axis] = element % walk.shape[axis];
@@ -90,17 +87,17 @@ impl Position {
     }
 
     /// Where operand `k` is, in elements from its start.
-    pub(super) fn offset(&self, walk: &Walk, k: usize) -> isize {
+    pub(super) fn offset<const N: usize>(&self, walk: &Walk<N>, k: usize) -> isize {
         (0..walk.rank).map(|axis| self.index[axis] as isize * walk.strides[k][axis]).sum()
     }
 
     /// Elements left in this row.
-    pub(super) fn left_in_row(&self, walk: &Walk) -> usize {
+    pub(super) fn left_in_row<const N: usize>(&self, walk: &Walk<N>) -> usize {
         walk.row() - self.index[walk.rank - 1]
     }
 
     /// Moves on by `len` elements, at most to the end of the row; says whether a new row begins.
-    pub(super) fn advance(&mut self, walk: &Walk, len: usize) -> bool {
+    pub(super) fn advance<const N: usize>(&mut self, walk: &Walk<N>, len: usize) -> bool {
         let inner = walk.rank - 1;
         self.index[inner] += len;
         if self.index[inner] < walk.shape[inner] {
@@ -122,8 +119,8 @@ impl Position {
 ///
 /// # Safety
 /// Every element of the operand is readable at `source`, and `to` is writable for `len` elements.
-pub(super) unsafe fn gather<T: Copy>(
-    walk: &Walk,
+pub(super) unsafe fn gather<T: Copy, const N: usize>(
+    walk: &Walk<N>,
     k: usize,
     mut position: Position,
     source: *const T,
@@ -153,7 +150,7 @@ pub(super) unsafe fn gather<T: Copy>(
 mod tests {
     use super::*;
 
-    fn walk(shape: &[usize], strides: &[&[isize]]) -> Walk {
+    fn walk(shape: &[usize], strides: &[&[isize]]) -> Walk<3> {
         Walk::new(shape, strides.iter().copied())
     }
 

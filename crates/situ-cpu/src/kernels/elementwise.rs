@@ -1,12 +1,12 @@
-//! Elementwise ops on the engine of [`crate::elementwise`].
+//! Elementwise ops on the engine of [`crate::elementwise`]; every dtype that the op has a meaning for.
 
 use super::{CpuKernel, start};
-use crate::elementwise::{self, Operand, Params, TileFn};
+use crate::elementwise::{self, NoResult, Operand, Params, TileFn};
 use crate::exec::Exec;
 use situ_core::error::{Data, Fault};
-use situ_core::{DType, Error, MAX_RANK, Result};
-use situ_device::{Call, Registry};
-use situ_ir::ops::Unary;
+use situ_core::{DType, Error, MAX_RANK, Result, Shape};
+use situ_device::{Arg, Call, Registry};
+use situ_ir::ops::{BinaryKind, Unary};
 use situ_ir::{Op, OpKind};
 
 /// Elements worth a task of their own: cheap ops need more of them.
@@ -24,12 +24,11 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 
 /// The tile function of an op on a dtype, with its parameters and how many elements a task has.
 fn tile(op: &Op, dtype: DType) -> Option<(TileFn, Params, usize)> {
-    use situ_ir::ops::BinaryKind;
     let none = Params::default();
     match op {
         Op::Unary(Unary { kind, params: [a, b] }) => {
-            let f = elementwise::unary::unary(*kind, dtype)?;
-            Some((f, [a.0, b.0], GRAIN_DEAR))
+            let grain = if elementwise::unary::is_dear(*kind) { GRAIN_DEAR } else { GRAIN_CHEAP };
+            Some((elementwise::unary::unary(*kind, dtype)?, [a.0, b.0], grain))
         }
         Op::Binary(binary) => {
             let grain = if binary.kind == BinaryKind::Pow { GRAIN_DEAR } else { GRAIN_CHEAP };
@@ -48,39 +47,65 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     // `where` is registered by the dtype of what it chooses from.
     let dtype = if call.op.kind() == OpKind::Where { out.dtype } else { call.inputs[0].dtype };
     let Some((f, params, grain)) = tile(call.op, dtype) else { return Ok(()) };
-    let mut strides = [[0isize; MAX_RANK]; 3];
-    for (input, held) in call.inputs.iter().zip(&mut strides) {
-        // Broadcast: aligned at the last axis, and axes of size 1 repeat.
-        let lead = shape.rank() - input.layout.shape().rank();
-        for (axis, (&size, &stride)) in input.layout.shape().iter().zip(input.layout.strides()).enumerate() {
-            held[lead + axis] = if size == 1 { 0 } else { stride };
-        }
-    }
-    let operand = |i: usize| {
-        let input = &call.inputs[i];
-        let dense = input.layout.is_dense() && input.layout.shape() == shape;
-        Operand {
-            start: start(input).cast_const(),
-            size: input.dtype.size(),
-            strides: (!dense).then(|| &strides[i][..shape.rank()]),
-        }
-    };
-    let operands = match call.inputs.len() {
-        1 => [operand(0); 3],
-        2 => [operand(0), operand(1), operand(0)],
-        _ => [operand(0), operand(1), operand(2)],
-    };
-    let inputs = &operands[..call.inputs.len().min(3)];
+    let broadcast = Broadcast::<3>::new(call.inputs, shape);
+    let inputs = broadcast.operands(call.inputs, shape);
     // SAFETY: shapes and dtypes were inferred for this op, so every operand has an element at each index of the result under
     // these strides; the output is dense memory of its own.
     let done =
-        unsafe { elementwise::run(exec, f, params, shape, inputs, start(out), out.dtype.size(), grain) };
-    done.map_err(|row| {
-        Error::Data(Box::new(Data {
-            op: call.op.name(),
-            fault: Fault::DivisionByZero,
-            row,
-            location: call.location,
-        }))
-    })
+        unsafe { elementwise::run(exec, f, params, shape, &inputs, start(out), out.dtype.size(), grain) };
+    done.map_err(|NoResult { element, .. }| no_result(call, call.op.name(), element))
+}
+
+/// The error of an element that has no result: only integer division has any.
+pub(super) fn no_result(call: &Call<'_>, op: &'static str, element: usize) -> Error {
+    Error::Data(Box::new(Data { op, fault: Fault::DivisionByZero, row: element, location: call.location }))
+}
+
+/// The strides of at most `N` operands over the result's axes.
+pub(super) struct Broadcast<const N: usize> {
+    strides: [[isize; MAX_RANK]; N],
+}
+
+impl<const N: usize> Broadcast<N> {
+    /// Aligned at the last axis; axes of size 1 repeat.
+    pub(super) fn new(inputs: &[Arg<'_>], shape: &Shape) -> Broadcast<N> {
+        let mut strides = [[0; MAX_RANK]; N];
+        for (input, held) in inputs.iter().zip(&mut strides) {
+            let lead = shape.rank() - input.layout.shape().rank();
+            for (axis, (&size, &stride)) in
+                input.layout.shape().iter().zip(input.layout.strides()).enumerate()
+            {
+                held[lead + axis] = if size == 1 { 0 } else { stride };
+            }
+        }
+        Broadcast { strides }
+    }
+
+    /// The operands of a call.
+    pub(super) fn operands<'a>(&'a self, inputs: &[Arg<'_>], shape: &Shape) -> Operands<'a, N> {
+        let absent = Operand { start: std::ptr::null(), size: 1, strides: None };
+        let mut list = [absent; N];
+        for ((operand, input), strides) in list.iter_mut().zip(inputs).zip(&self.strides) {
+            let dense = input.layout.is_dense() && input.layout.shape() == shape;
+            *operand = Operand {
+                start: start(input).cast_const(),
+                size: input.dtype.size(),
+                strides: (!dense).then(|| &strides[..shape.rank()]),
+            };
+        }
+        Operands { list, count: inputs.len().min(N) }
+    }
+}
+
+/// A list of operands, held inline.
+pub(super) struct Operands<'a, const N: usize> {
+    list: [Operand<'a>; N],
+    count: usize,
+}
+
+impl<'a, const N: usize> std::ops::Deref for Operands<'a, N> {
+    type Target = [Operand<'a>];
+    fn deref(&self) -> &[Operand<'a>] {
+        &self.list[..self.count]
+    }
 }

@@ -4,6 +4,7 @@
 
 mod cross_entropy;
 mod elementwise;
+mod fused;
 mod generate;
 mod index;
 mod layer_norm;
@@ -44,6 +45,7 @@ impl CpuKernel {
 pub(crate) fn registry() -> Registry<CpuKernel> {
     let mut registry = Registry::default();
     elementwise::register(&mut registry);
+    fused::register(&mut registry);
     reduce::register(&mut registry);
     softmax::register(&mut registry);
     cross_entropy::register(&mut registry);

@@ -5,7 +5,8 @@ use situ_core::{Axes, Budget, DType, DeviceId, Layout, Real, Result, Shape, Tens
 use situ_device::{Arg, Block, Call, Device, Open, Region};
 use situ_ir::Op;
 use situ_ir::ops::{
-    CrossEntropy, LayerNorm, Reduce, ReduceKind, Softmax, SparseCrossEntropy, Unary, UnaryKind,
+    Binary, BinaryKind, CrossEntropy, Fused, LayerNorm, Program, Reduce, ReduceKind, Register, Softmax,
+    SparseCrossEntropy, Step, Unary, UnaryKind,
 };
 use std::sync::Arc;
 
@@ -245,6 +246,21 @@ fn layer_norm_runs_in_both_float_types() {
         assert!(row.iter().sum::<f64>().abs() < 1e-9);
         assert!((row.iter().map(|x| x * x).sum::<f64>() - 8.0).abs() < 1e-9);
     }
+}
+
+#[test]
+fn a_fused_program_runs_through_the_seam_and_names_the_step_that_failed() {
+    let device = device(Level::detect(), 2);
+    let step = |kind, a, b| Step::Binary(Binary { kind }, Register(a), Register(b));
+    let steps = vec![step(BinaryKind::Add, 0, 1), step(BinaryKind::Div, 2, 1)];
+    let program = Program::new(vec![DType::I32; 2], steps, vec![Register(3)]).unwrap();
+    let op = Op::from(Fused { program: Arc::new(program) });
+    let a = Held::new(&*device, DType::I32, Layout::dense(shape(&[2, 3])), &[1i32, 2, 3, 4, 5, 6]);
+    let b = Held::new(&*device, DType::I32, Layout::dense(shape(&[3])), &[1i32, 2, 3]);
+    assert_eq!(launch::<i32>(&*device, &op, &[&a, &b]).unwrap().unwrap(), [2, 2, 2, 5, 3, 3]);
+    let zero = Held::new(&*device, DType::I32, Layout::dense(shape(&[3])), &[1i32, 0, 3]);
+    let text = launch::<i32>(&*device, &op, &[&a, &zero]).unwrap().unwrap_err().to_string();
+    assert!(text.contains("div") && text.contains("element 1"), "{text}");
 }
 
 #[test]
