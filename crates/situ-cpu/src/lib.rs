@@ -4,7 +4,7 @@
 //! - [`level`]: which instructions this processor has, and how one loop is compiled for each of them;
 //! - [`threads`]: the fork-join pool that splits one kernel over cores;
 //! - [`math`]: elementary functions that vectorise;
-//! - primitives over raw memory: [`elementwise`], [`reduce`], [`normalize`], [`movement`], [`random`].
+//! - primitives over raw memory: [`elementwise`], [`reduce`], [`normalize`], [`matmul`], [`movement`], [`random`].
 //!
 //! Everything here is deterministic: how work is cut into tasks, and the order in which numbers are added, depend on
 //! shapes and on the [`level::Level`], never on the number of threads.
@@ -16,6 +16,7 @@ pub mod exec;
 mod kernels;
 pub mod level;
 pub mod math;
+pub mod matmul;
 mod memory;
 pub mod movement;
 pub mod normalize;

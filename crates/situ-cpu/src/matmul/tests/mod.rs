@@ -1,0 +1,6 @@
+//! Products against a reference in double precision, over shapes, strides, levels, threads and number types.
+
+mod cases;
+mod determinism;
+mod special;
+mod values;
