@@ -75,7 +75,20 @@ impl Reason {
 
     /// Whether it is a fallback: the program asked for something else.
     pub fn is_fallback(&self) -> bool {
-        matches!(self, Reason::NoKernel { .. } | Reason::NoSuchDevice { .. } | Reason::MemoryLimit { .. })
+        self.wanted().is_some()
+    }
+
+    /// For a fallback, the device that was asked for. It may not exist: then a part that was not said is a GPU, or
+    /// index 0.
+    pub fn wanted(&self) -> Option<DeviceId> {
+        match *self {
+            Reason::NoKernel { wanted, .. } | Reason::MemoryLimit { full: wanted } => Some(wanted),
+            Reason::NoSuchDevice { kind, index } => Some(DeviceId {
+                kind: kind.unwrap_or(DeviceKind::Gpu),
+                index: index.map_or(0, |i| u16::try_from(i).unwrap_or(u16::MAX)),
+            }),
+            _ => None,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use situ_core::error::{Data, Fault};
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// The outcome, sooner or later, of one launch.
@@ -13,12 +14,13 @@ pub struct Check {
     op: &'static str,
     location: Option<&'static Location<'static>>,
     outcome: OnceLock<Option<Data>>,
+    reported: AtomicBool,
 }
 
 impl Check {
     /// A check that is still open.
     pub fn open(op: &'static str, location: Option<&'static Location<'static>>) -> Arc<Check> {
-        Arc::new(Check { op, location, outcome: OnceLock::new() })
+        Arc::new(Check { op, location, outcome: OnceLock::new(), reported: AtomicBool::new(false) })
     }
 
     /// Settles it: all was well, or this was wrong with the value at this row. Only the first call counts.
@@ -30,5 +32,10 @@ impl Check {
     /// `None` while it is open, then whether and how it failed.
     pub fn outcome(&self) -> Option<Option<&Data>> {
         self.outcome.get().map(Option::as_ref)
+    }
+
+    /// Notes that the program was told of the failure; says whether it had been told before.
+    pub fn report(&self) -> bool {
+        self.reported.swap(true, Relaxed)
     }
 }

@@ -94,7 +94,11 @@ pub(crate) fn choose<'t>(
             Some(kernel) => {
                 Ok(Choice { device: only, kernel, reason: Reason::Requested, extra_seconds: 0.0 })
             }
-            None => fallback(table, config, request, candidate, Some(only)),
+            None => {
+                // A device that is lost, or can't be opened, lacks no kernel: that is another error.
+                only.device()?;
+                fallback(table, config, request, candidate, Some(only))
+            }
         },
         several => {
             let rule = config.rule;
@@ -169,18 +173,26 @@ fn auto<'t>(
         && candidate.inputs.iter().all(|t| t.logical_device().id() == home)
     {
         let here = candidate.seconds(device, &work);
-        let mut other: Option<(DeviceId, f64)> = None;
+        let mut other: Option<(&LogicalDevice, f64)> = None;
         for d in table.devices.iter().filter(|d| d.id() != home && allowed(d)) {
             let begins = d.costs().launch + candidate.moving(d);
             if other.is_none_or(|(_, least)| begins < least) {
-                other = Some((d.id(), begins));
+                other = Some((d, begins));
             }
         }
         if other.is_none_or(|(_, begins)| here <= begins)
             && let Some(kernel) = candidate.kernel(device)
         {
             let reason = match other {
-                Some((than, begins)) => Reason::Faster { than, saves: begins - here },
+                Some((than, begins)) => {
+                    let there = than.costs().compute(&work);
+                    let saves = begins - than.costs().launch + there - here;
+                    if there < device.costs().compute(&work) {
+                        Reason::CheaperThanMoving { to: than.id(), saves }
+                    } else {
+                        Reason::Faster { than: than.id(), saves }
+                    }
+                }
                 None => Reason::OnlyDevice,
             };
             return Ok(Choice { device, kernel, reason, extra_seconds: 0.0 });

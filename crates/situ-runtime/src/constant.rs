@@ -24,14 +24,58 @@ impl Inner {
     ) -> Result<DeviceTensor> {
         let state = self.state();
         let (device, reason) = self.home(&state, ty, request)?;
-        if reason.is_fallback() {
-            let policy = request.fallback.unwrap_or(state.config.fallback);
-            if policy == Policy::Warn {
-                let text = || format!("constant of {ty} is on {}: {reason}", device.id());
-                self.notices.say_once(Topic::Fallback, "constant", ty.dtype, device.id(), text);
+        self.say_where(&state, device, ty, "constant", reason, request, location);
+        let mut made = transfer::upload(&self.ledger, bytes, ty, device, reason, location);
+        if request.spec.is_empty() {
+            // Nobody asked for the device that is full: any other will do.
+            for next in state.table.devices.iter().filter(|d| d.id() != device.id()) {
+                match &made {
+                    Err(error) if error.is_out_of_memory() && next.dtypes().contains(&ty.dtype) => {
+                        let reason = Reason::MemoryLimit { full: device.id() };
+                        self.say_where(&state, next, ty, "constant", reason, request, location);
+                        made = transfer::upload(&self.ledger, bytes, ty, next, reason, location);
+                    }
+                    _ => {}
+                }
             }
         }
-        transfer::upload(&self.ledger, bytes, ty, device, reason, location)
+        made
+    }
+
+    /// A tensor where new host data would be put under this request: how a variable gets its device.
+    pub(crate) fn place(
+        &self,
+        tensor: &DeviceTensor,
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
+        let state = self.state();
+        let (device, reason) = self.home(&state, tensor.tensor_type(), request)?;
+        self.say_where(&state, device, tensor.tensor_type(), "variable", reason, request, location);
+        let purpose = Purpose { cause: Cause::Explicit, op: "variable", reason, location };
+        transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
+    }
+
+    /// Books data that is not where it was asked to be, and says so.
+    fn say_where(
+        &self,
+        state: &State,
+        device: &LogicalDevice,
+        ty: TensorType,
+        what: &'static str,
+        reason: Reason,
+        request: &Request,
+        location: &'static Location<'static>,
+    ) {
+        let Some(wanted) = reason.wanted() else { return };
+        self.ledger.book(Cause::Fallback, wanted, device.id(), what, location, 0, 0.0);
+        if request.fallback.unwrap_or(state.config.fallback) == Policy::Warn {
+            let text = || {
+                let (file, line) = (location.file(), location.line());
+                format!("{what} of {ty} is on {}: {reason} ({file}:{line})", device.id())
+            };
+            self.notices.say_once(Topic::Fallback, what, ty.dtype, wanted, text);
+        }
     }
 
     /// The device for new host data.
@@ -54,7 +98,8 @@ impl Inner {
                 _ => (cpu, Reason::Colocated { with: "the host's data" }),
             });
         }
-        let wanted = table.devices.iter().find(|d| d.id().is_allowed_by(&request.spec));
+        let local = is_local(request);
+        let wanted = table.devices.iter().find(|d| local && d.id().is_allowed_by(&request.spec));
         let forbid = request.fallback.unwrap_or(state.config.fallback) == Policy::Forbid;
         match wanted {
             Some(device) if device.dtypes().contains(&ty.dtype) => Ok((device, Reason::Requested)),
@@ -70,7 +115,12 @@ impl Inner {
                     .collect(),
             }))),
             Some(device) => {
-                Ok((cpu, Reason::NoKernel { op: "constant", dtype: ty.dtype, wanted: device.id() }))
+                // The same type first, then the CPU.
+                let alike = |d: &&Arc<LogicalDevice>| {
+                    d.id().kind == device.id().kind && d.dtypes().contains(&ty.dtype)
+                };
+                let instead = table.devices.iter().find(alike).unwrap_or(cpu);
+                Ok((instead, Reason::NoKernel { op: "constant", dtype: ty.dtype, wanted: device.id() }))
             }
             None => {
                 let same_kind = |d: &&Arc<LogicalDevice>| {
@@ -83,7 +133,7 @@ impl Inner {
                     Some(DeviceType::Gpu) => Some(DeviceKind::Gpu),
                     Some(DeviceType::Custom(_)) | None => None,
                 };
-                if forbid || !is_local(request) || (kind.is_none() && request.spec.kind.is_some()) {
+                if forbid || !local || (kind.is_none() && request.spec.kind.is_some()) {
                     return Err(Error::NoSuchDevice(Box::new(NoSuchDevice {
                         asked: request.spec.to_string(),
                         available: table.ids(),

@@ -9,7 +9,7 @@ use crate::runtime::{Inner, State};
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{self, Purpose};
 use situ_core::error::CopyForbidden;
-use situ_core::{DeviceId, DeviceKind, Error, Policy, Reason, Request, Result, TensorType, reason};
+use situ_core::{DeviceId, Error, Policy, Reason, Request, Result, TensorType, reason};
 use situ_device::{Arg, Call};
 use situ_ir::{Op, OpKind, Outputs};
 use smallvec::SmallVec;
@@ -131,7 +131,10 @@ impl Inner {
                 workspace: workspace.as_ref().map(Storage::region),
                 location: Some(location),
             };
-            checks.extend(device.launch(&call)?);
+            if let Some(check) = device.launch(&call)? {
+                logical.watch(&check);
+                checks.push(check);
+            }
         }
         out.checks = checks;
         Ok(out)
@@ -196,18 +199,8 @@ impl Inner {
                 ),
             );
         }
-        if !choice.reason.is_fallback() {
-            return;
-        }
+        let Some(wanted) = choice.reason.wanted() else { return };
         let ran = choice.device.id();
-        let wanted = match choice.reason {
-            Reason::NoKernel { wanted, .. } | Reason::MemoryLimit { full: wanted } => wanted,
-            Reason::NoSuchDevice { kind, index } => DeviceId {
-                kind: kind.unwrap_or(DeviceKind::Gpu),
-                index: index.and_then(|i| u16::try_from(i).ok()).unwrap_or(u16::MAX),
-            },
-            _ => ran,
-        };
         self.ledger.book(Cause::Fallback, wanted, ran, op.name(), location, 0, choice.extra_seconds.max(0.0));
         if request.fallback.unwrap_or(config.fallback) == Policy::Warn {
             let dtype = op.kernel_dtype(inputs, outputs);

@@ -6,8 +6,8 @@ use crate::runtime::Inner;
 use crate::storage::Storage;
 use situ_core::error::Owner;
 use situ_core::{Budget, DType, DeviceId, Error, Layout, Reason, Result, TensorType};
-use situ_device::{Description, Device, Open, Physical};
-use std::sync::{Arc, OnceLock, Weak};
+use situ_device::{Check, Description, Device, Open, Physical};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use crate::storage::{Checks, DeviceTensor};
 
@@ -22,6 +22,8 @@ pub struct LogicalDevice {
     growth: bool,
     costs: CostTable,
     opened: OnceLock<Result<Opened>>,
+    /// Launches whose outcome nobody has asked for yet: `sync` reports them, even if their results were dropped.
+    watched: Mutex<Vec<Arc<Check>>>,
     pub(crate) runtime: Weak<Inner>,
 }
 
@@ -58,6 +60,7 @@ impl LogicalDevice {
             growth,
             costs,
             opened: OnceLock::new(),
+            watched: Mutex::default(),
             runtime,
         }
     }
@@ -179,19 +182,37 @@ impl LogicalDevice {
         }
     }
 
-    /// Waits for queued work.
+    fn watched(&self) -> MutexGuard<'_, Vec<Arc<Check>>> {
+        self.watched.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Remembers a launch that may still fail, until the next sync.
+    pub(crate) fn watch(&self, check: &Arc<Check>) {
+        let mut watched = self.watched();
+        if watched.len() >= 256 {
+            watched.retain(|c| !matches!(c.outcome(), Some(None)));
+        }
+        watched.push(check.clone());
+    }
+
+    /// Waits for queued work, and returns the error of a launch that failed since the last sync, if the program was
+    /// not told of it by a read.
     pub fn sync(&self) -> Result<()> {
-        match self.opened.get() {
-            Some(Ok(_)) => self.device()?.sync(),
-            _ => Ok(()),
+        let Some(Ok(_)) = self.opened.get() else { return Ok(()) };
+        let watched = std::mem::take(&mut *self.watched());
+        self.device()?.sync()?;
+        let failed = watched.iter().filter_map(|c| Some((c, c.outcome()??)));
+        match failed.filter(|(c, _)| !c.report()).next() {
+            Some((_, data)) => Err(Error::Data(Box::new(data.clone()))),
+            None => Ok(()),
         }
     }
 
     /// Gives memory that holds nothing back to the system.
     pub fn trim(&self) -> Result<()> {
         if let Some(Ok(opened)) = self.opened.get() {
-            // Memory may go back only after the work that uses it.
-            self.sync()?;
+            // Memory may go back only after the work that uses it. What went wrong in it is not what was asked.
+            self.device()?.sync()?;
             opened.pool.trim();
             opened.device.trim();
         }

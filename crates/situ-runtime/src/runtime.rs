@@ -182,6 +182,16 @@ impl Runtime {
         self.inner.to_device(tensor, request, location)
     }
 
+    /// The tensor, or a copy of it, on the device that the request gives to new data: fallback policies apply.
+    pub fn place(
+        &self,
+        tensor: &DeviceTensor,
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
+        self.inner.place(tensor, request, location)
+    }
+
     /// Reads a tensor's elements, row-major; waits for queued work, and returns its errors.
     pub fn read(
         &self,

@@ -137,6 +137,7 @@ impl DeviceTensor {
     pub(crate) fn poisoned(&self) -> Result<()> {
         for check in &self.checks {
             if let Some(Some(data)) = check.outcome() {
+                check.report();
                 return Err(Error::Data(Box::new(data.clone())));
             }
         }

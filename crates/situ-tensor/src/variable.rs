@@ -42,7 +42,7 @@ impl Variable {
         let runtime = Runtime::of(value.concrete())?;
         let pinned = !request.spec.is_empty();
         let placed = if pinned {
-            runtime.to_device(value.concrete(), &request, location)?
+            runtime.place(value.concrete(), &request, location)?
         } else {
             value.concrete().clone()
         };
