@@ -1,9 +1,10 @@
 //! Runtimes to test on.
 
+use crate::simulated::SimulatedGpu;
 use situ_core::DeviceId;
 use situ_device::Physical;
 use situ_runtime::Runtime;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A runtime of these devices.
 pub fn runtime(devices: Vec<Arc<dyn Physical>>) -> Runtime {
@@ -13,6 +14,13 @@ pub fn runtime(devices: Vec<Arc<dyn Physical>>) -> Runtime {
 /// A runtime of the machine's CPU alone.
 pub fn cpu() -> Runtime {
     runtime(vec![situ_cpu::physical()])
+}
+
+/// A runtime of the machine's CPU and simulated GPUs.
+pub fn cpu_and(gpus: &[&SimulatedGpu]) -> Runtime {
+    let mut devices = vec![situ_cpu::physical()];
+    devices.extend(gpus.iter().map(|g| g.physical()));
+    runtime(devices)
 }
 
 /// A runtime of the machine's CPU and its first real GPU; `None`, said in so many words, where there is no adapter.
@@ -26,6 +34,16 @@ pub fn cpu_and_gpu() -> Option<Runtime> {
     let mut devices = vec![situ_cpu::physical()];
     devices.extend(gpus);
     Some(runtime(devices))
+}
+
+/// [`cpu_and_gpu`], made once for all tests of a process: compiling shaders is what costs.
+pub fn shared_cpu_and_gpu() -> Option<&'static Runtime> {
+    static SHARED: OnceLock<Option<Runtime>> = OnceLock::new();
+    let shared = SHARED.get_or_init(cpu_and_gpu).as_ref();
+    if shared.is_none() {
+        println!("skipped: no GPU adapter");
+    }
+    shared
 }
 
 /// `CPU:0`.

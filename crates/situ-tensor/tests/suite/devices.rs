@@ -30,7 +30,7 @@ fn every_op_is_right_on_the_cpu() {
 
 #[test]
 fn every_op_is_right_on_the_gpu() {
-    if let Some(runtime) = machines::cpu_and_gpu() {
-        check(&runtime, machines::GPU);
+    if let Some(runtime) = machines::shared_cpu_and_gpu() {
+        check(runtime, machines::GPU);
     }
 }

@@ -23,16 +23,17 @@ pub(super) fn erf(x: f64) -> f64 {
 
 /// 1 - erf x, with its relative precision kept in the right tail.
 pub(super) fn erfc(x: f64) -> f64 {
-    if x > 2.5 { erfc_tail(x) } else { 1.0 - erf(x) }
+    if x > 0.5 { erfc_tail(x) } else { 1.0 - erf(x) }
 }
 
-/// erfc for x > 2: Laplace's continued fraction, evaluated from far out.
+/// erfc for x > ½: Laplace's continued fraction, evaluated from so far out that e^-40 is left.
 fn erfc_tail(x: f64) -> f64 {
     if x > 30.0 {
         return 0.0;
     }
     let mut fraction = 0.0;
-    for k in (1..=200).rev() {
+    let terms = (200.0 / (x * x)) as u32 + 1;
+    for k in (1..=terms).rev() {
         fraction = f64::from(k) / 2.0 / (x + fraction);
     }
     (-x * x).exp() / (std::f64::consts::PI.sqrt() * (x + fraction))

@@ -1,0 +1,13 @@
+//! What the runtime does with devices, on the CPU and on simulated GPUs: no test here needs a GPU.
+
+mod allocation_failures;
+mod configure;
+mod copies;
+mod fallback;
+mod ledger;
+mod listening;
+mod lost_device;
+mod memory;
+mod placement;
+mod queued_errors;
+mod variables;
