@@ -160,13 +160,13 @@ impl Device for Gpu {
     }
 
     fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()> {
-        block_of(to)
+        block_of(to, &self.stream)
             .and_then(|block| self.stream.upload(block, to.offset as u64, bytes))
             .map_err(|fault| self.error("upload", fault))
     }
 
     fn download(&self, from: Region<'_>, into: &mut [u8]) -> Result<()> {
-        block_of(from)
+        block_of(from, &self.stream)
             .and_then(|block| self.stream.read(block, from.offset as u64, into))
             .map_err(|fault| self.error("download", fault))
     }

@@ -25,5 +25,7 @@ mod stream;
 
 #[cfg(test)]
 mod core_tests;
+#[cfg(test)]
+mod device_tests;
 
 pub use device::physical;

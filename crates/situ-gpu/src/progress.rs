@@ -40,6 +40,11 @@ impl Progress {
         }
     }
 
+    /// Whether anything submitted is not known to be done.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lock().outstanding == 0
+    }
+
     /// Seconds until what is submitted, and `recorded` more, will be done; 0 while the speed is unknown.
     pub(crate) fn backlog(&self, recorded: u64) -> f64 {
         let state = self.lock();
@@ -59,7 +64,9 @@ mod tests {
     #[test]
     fn the_backlog_is_what_is_queued_at_the_speed_seen() {
         let progress = Progress::default();
+        assert!(progress.is_idle());
         progress.submitted(1 << 20);
+        assert!(!progress.is_idle());
         assert_eq!(progress.backlog(0), 0.0);
         let since = Instant::now() - Duration::from_millis(100);
         progress.done(1 << 20, since);

@@ -136,8 +136,10 @@ impl Stream {
 
     /// Seconds of work queued and not done, by the speed seen so far.
     pub(crate) fn backlog(&self) -> f64 {
-        // Hears of what has finished meanwhile; does not wait.
-        let _ = self.context.device.poll(wgpu::PollType::Poll);
+        if !self.progress.is_idle() {
+            // Hears of what has finished meanwhile; does not wait.
+            let _ = self.context.device.poll(wgpu::PollType::Poll);
+        }
         let recorded = self.lock().work;
         self.progress.backlog(recorded)
     }

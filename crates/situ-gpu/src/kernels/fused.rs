@@ -28,7 +28,7 @@ const OWN: usize = 20;
 const OWN_WORDS: usize = 48;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
-    registry.add_where(OpKind::Fused, DType::ALL.as_slice(), Kernel::new(run), supports);
+    registry.add_where(OpKind::Fused, Elem::DTYPES, Kernel::new(run), supports);
 }
 
 fn supports(op: &Op, _: &[TensorType], _: &[TensorType]) -> bool {

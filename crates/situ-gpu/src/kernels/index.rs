@@ -122,7 +122,7 @@ fn scatter_add(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Some(workspace) = run.call.workspace else {
         return Err(Fault::Internal("scatter_add was given no workspace".into()));
     };
-    let links = block_of(workspace)?;
+    let links = block_of(workspace, run.stream)?;
     let key = PipelineKey::new("link_indices", 0);
     let link = run.pipeline(key, || Source {
         buffers: vec![View::Words, View::Words, View::Atomics],

@@ -88,7 +88,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Some(workspace) = run.call.workspace else {
         return Err(Fault::Internal("the reduction was given no workspace".into()));
     };
-    let partial = (block_of(workspace)?, word_offset(workspace));
+    let partial = (block_of(workspace, run.stream)?, word_offset(workspace));
     let kind = if op.kind == ReduceKind::Mean { ReduceKind::Sum } else { op.kind };
     dispatch(run, &Round { kind, to: partial, ..round })?;
     let second = Round {

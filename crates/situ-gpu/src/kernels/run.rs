@@ -2,7 +2,7 @@
 
 use crate::checks::{Bad, Watch};
 use crate::fault::Fault;
-use crate::memory::Block;
+use crate::memory::{Block, Held};
 use crate::pipelines::{MAX_PARAM_WORDS, PARAM_WORDS, Pipeline, PipelineKey, Source, View};
 use crate::stream::{Launch, Stream};
 use situ_core::{Layout, MAX_RANK};
@@ -80,7 +80,7 @@ impl<'a> Run<'a> {
     /// The block of a tensor. An empty one is never looked at, and may have no memory: any block does.
     pub(crate) fn block(&self, arg: &Arg<'a>) -> Result<&'a Block, Fault> {
         let region = if arg.layout.shape().elements() == 0 { self.output().region } else { arg.region };
-        block_of(region)
+        block_of(region, self.stream)
     }
 
     /// The kernel of that key.
@@ -168,11 +168,10 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The GPU block of a region.
-pub(crate) fn block_of<'a>(region: Region<'a>) -> Result<&'a Block, Fault> {
-    region
-        .block
-        .native::<crate::memory::Held>()
+/// The block of a region, which must be one of this stream's: another GPU's would spoil the whole batch.
+pub(crate) fn block_of<'a>(region: Region<'a>, stream: &Stream) -> Result<&'a Block, Fault> {
+    let held = region.block.native::<Held>();
+    held.filter(|held| std::ptr::eq(&*held.stream, stream))
         .map(|held| &held.block)
         .ok_or_else(|| Fault::Internal("a tensor lies in memory that is not this GPU's".into()))
 }
