@@ -45,6 +45,9 @@ impl DeviceId {
     /// `CPU:0`, which every runtime has.
     pub const CPU0: DeviceId = DeviceId::cpu(0);
 
+    /// Stands for a device that is not decided yet: that of a value in a function being traced.
+    pub const UNDECIDED: DeviceId = DeviceId::cpu(u16::MAX);
+
     /// The CPU device of that index.
     pub const fn cpu(index: u16) -> DeviceId {
         DeviceId { kind: DeviceKind::Cpu, index }
@@ -70,6 +73,9 @@ impl DeviceId {
 
 impl fmt::Display for DeviceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == DeviceId::UNDECIDED {
+            return f.write_str("undecided");
+        }
         write!(f, "{}:{}", self.kind, self.index)
     }
 }

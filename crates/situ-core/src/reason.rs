@@ -52,6 +52,8 @@ pub enum Reason {
     PreferGpu,
     /// No other device could run it.
     OnlyDevice,
+    /// A value of a function that is being traced: it is placed when the function is compiled.
+    Undecided,
     /// A view: it is where the tensor is that it looks at.
     View,
 }
@@ -69,6 +71,7 @@ impl Reason {
             Reason::MemoryLimit { .. } => "memory limit",
             Reason::PreferGpu => "prefer GPU",
             Reason::OnlyDevice => "only device",
+            Reason::Undecided => "undecided",
             Reason::View => "view",
         }
     }
@@ -112,6 +115,7 @@ impl fmt::Display for Reason {
             Reason::MemoryLimit { full } => write!(f, "{full} has no memory left for it"),
             Reason::PreferGpu => f.write_str("a GPU with a kernel comes first"),
             Reason::OnlyDevice => f.write_str("no other device can run it"),
+            Reason::Undecided => f.write_str("decided when the function is compiled"),
             Reason::View => f.write_str("a view of a tensor there"),
         }
     }

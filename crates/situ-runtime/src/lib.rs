@@ -10,6 +10,7 @@ mod configure;
 mod constant;
 mod costs;
 mod eager;
+pub mod function;
 mod ledger;
 mod logical;
 mod notice;

@@ -123,6 +123,12 @@ impl LogicalDevice {
         }
     }
 
+    /// The device behind the seam, without asking whether it is lost: the driver's own answer says so.
+    #[inline]
+    pub(crate) fn target(&self) -> Result<&dyn Device> {
+        Ok(&*self.opened()?.device)
+    }
+
     /// Seconds of queued work; none before it is opened.
     pub(crate) fn backlog(&self) -> f64 {
         match self.opened.get() {

@@ -25,6 +25,8 @@ pub enum Topic {
     Copy,
     /// Where an op was placed, and why.
     Placement,
+    /// A function that does what functions should not, such as being traced at every call.
+    Function,
 }
 
 /// Something that is told of notices.

@@ -143,6 +143,16 @@ impl Runtime {
         })
     }
 
+    /// Whether a tensor belongs to this runtime.
+    pub fn owns(&self, tensor: &DeviceTensor) -> bool {
+        std::ptr::eq(tensor.logical_device().runtime.as_ptr(), Arc::as_ptr(&self.inner))
+    }
+
+    /// Tells the program's listener, or standard error.
+    pub fn say(&self, text: String) {
+        self.inner.notices.say(crate::notice::Topic::Function, text);
+    }
+
     /// Runs one op now, on the device that the request and the rules give.
     pub fn eager(
         &self,

@@ -85,6 +85,11 @@ impl DeviceTensor {
         Arc::ptr_eq(&self.storage, &other.storage)
     }
 
+    /// Whether two tensors are the same view of the same memory.
+    pub fn is_same_view(&self, other: &DeviceTensor) -> bool {
+        self.shares_memory_with(other) && self.layout == other.layout && self.dtype == other.dtype
+    }
+
     /// The device it lives on.
     pub fn logical_device(&self) -> &Arc<LogicalDevice> {
         &self.storage.device

@@ -16,7 +16,7 @@ use std::time::Instant;
 ///
 /// # Safety
 /// Nothing may write to the region while the slice is in use.
-unsafe fn host_bytes<'a>(region: &Region<'a>, bytes: usize) -> Option<&'a [u8]> {
+pub(crate) unsafe fn host_bytes<'a>(region: &Region<'a>, bytes: usize) -> Option<&'a [u8]> {
     debug_assert!(bytes <= region.bytes);
     // SAFETY: a region lies within its block, which outlives 'a; the caller vouches that nothing writes to it.
     region.host().map(|p| unsafe { std::slice::from_raw_parts(p.as_ptr(), bytes) })
@@ -198,6 +198,6 @@ pub(crate) fn open_checks(tensor: &DeviceTensor) -> Result<Checks> {
 }
 
 #[cold]
-fn unaddressable(device: situ_core::DeviceId) -> Error {
+pub(crate) fn unaddressable(device: situ_core::DeviceId) -> Error {
     Error::Kernel { op: "copy", device, why: "its memory can't be addressed by the host".to_string() }
 }

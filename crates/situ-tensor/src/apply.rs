@@ -3,6 +3,7 @@
 use crate::current::current_runtime;
 use crate::scope::current_request;
 use crate::tensor::Tensor;
+use crate::trace::{emit, is_tracing};
 use situ_core::{DeviceId, DeviceSpec, DeviceType, Result};
 use situ_ir::Op;
 use situ_runtime::{DeviceTensor, Request, Runtime};
@@ -30,15 +31,33 @@ pub(crate) fn apply_on(
     apply_with(op.into(), inputs, &Request { spec, ..current_request() }, location)
 }
 
+/// Makes a constant for use with a tensor: on its device, or in its trace.
+pub(crate) fn apply_beside(
+    tensor: &Tensor,
+    op: impl Into<Op>,
+    location: &'static Location<'static>,
+) -> Result<Tensor> {
+    match tensor.concrete() {
+        Ok(concrete) if !is_tracing() => apply_on(concrete.device(), op, &[], location),
+        _ => apply_with(op.into(), &[], &current_request(), location),
+    }
+}
+
 pub(crate) fn apply_with(
     op: Op,
     inputs: &[&Tensor],
     request: &Request,
     location: &'static Location<'static>,
 ) -> Result<Tensor> {
-    let concrete: SmallVec<[&DeviceTensor; 3]> = inputs.iter().map(|t| t.concrete()).collect();
-    let made = match inputs.first() {
-        Some(first) => Runtime::of(first.concrete())?.eager(&op, &concrete, request, location),
+    if is_tracing() {
+        return emit(op, inputs, request, location);
+    }
+    let mut concrete: SmallVec<[&DeviceTensor; 3]> = SmallVec::new();
+    for input in inputs {
+        concrete.push(input.concrete()?);
+    }
+    let made = match concrete.first() {
+        Some(first) => Runtime::of(first)?.eager(&op, &concrete, request, location),
         None => current_runtime().eager(&op, &concrete, request, location),
     };
     made.map(Tensor::from_concrete)

@@ -4,10 +4,12 @@
 //! opened. Leaves to others: where an op runs (`situ-runtime`), what it means (`situ-ir`).
 
 mod apply;
+mod control;
 mod create;
 mod current;
 mod display;
 mod elementwise;
+mod function;
 mod indexing;
 mod linear;
 mod movement;
@@ -17,11 +19,14 @@ mod reductions;
 pub mod scope;
 mod span;
 mod tensor;
+mod trace;
 mod variable;
 
+pub use control::{cond, while_loop};
 pub use create::{TensorData, arange, constant, eye, full, ones, range, tensor, zeros};
 pub use current::{current_runtime, with_runtime};
 pub use elementwise::where_;
+pub use function::Function;
 pub use movement::{concat, stack};
 pub use scope::{ScopeGuard, clear_device, copy_policy, device, fallback_policy, with_device};
 pub use span::Span;

@@ -1,6 +1,6 @@
 //! `&a + &b` and its like. They return `Result`, as the methods do: a wrong shape is no reason to panic.
 
-use crate::apply::apply_on;
+use crate::apply::apply_beside;
 use crate::tensor::Tensor;
 use situ_core::{Result, Scalar, Shape};
 use situ_ir::ops::Fill;
@@ -23,9 +23,8 @@ macro_rules! operators {
             fn $method(self, other: f64) -> Result<Tensor> {
                 let value = Scalar::of(self.dtype(), other);
                 let fill = Fill { shape: Shape::SCALAR, value };
-                let scalar = crate::current::with_runtime_of(self, || {
-                    apply_on(self.device(), fill, &[], Location::caller())
-                })?;
+                let location = Location::caller();
+                let scalar = crate::current::with_runtime_of(self, || apply_beside(self, fill, location))?;
                 Tensor::$method(self, &scalar)
             }
         }

@@ -2,8 +2,10 @@
 
 use crate::apply::apply;
 use crate::scope::current_request;
+use crate::trace::{emit, is_tracing};
 use situ_core::{DType, DeviceId, Element, Error, Layout, Reason, Result, Shape, TensorType};
-use situ_ir::ops::Cast;
+use situ_ir::Value;
+use situ_ir::ops::{Cast, Dense};
 use situ_runtime::{DeviceTensor, Request, Runtime};
 use std::panic::Location;
 use std::sync::Arc;
@@ -19,25 +21,86 @@ use std::sync::Arc;
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct Tensor(Arc<DeviceTensor>);
+pub struct Tensor(Arc<Repr>);
+
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every tensor is concrete, so boxing it would only add a step"
+)]
+enum Repr {
+    Concrete(DeviceTensor),
+    Traced(Traced),
+}
+
+/// A value of a function that is being traced: it has a type, and no elements yet.
+pub(crate) struct Traced {
+    /// The trace it belongs to.
+    pub(crate) trace: u64,
+    /// The value in that trace's graph.
+    pub(crate) value: Value,
+    dtype: DType,
+    layout: Layout,
+}
+
+impl Traced {
+    pub(crate) fn new(trace: u64, value: Value, ty: TensorType) -> Traced {
+        Traced { trace, value, dtype: ty.dtype, layout: Layout::dense(ty.shape) }
+    }
+}
 
 impl Tensor {
     pub(crate) fn from_concrete(tensor: DeviceTensor) -> Tensor {
-        Tensor(Arc::new(tensor))
+        Tensor(Arc::new(Repr::Concrete(tensor)))
     }
 
-    pub(crate) fn concrete(&self) -> &DeviceTensor {
-        &self.0
+    pub(crate) fn from_traced(traced: Traced) -> Tensor {
+        Tensor(Arc::new(Repr::Traced(traced)))
+    }
+
+    /// The tensor in memory; an error for a value of a function that is being traced.
+    pub(crate) fn concrete(&self) -> Result<&DeviceTensor> {
+        match &*self.0 {
+            Repr::Concrete(tensor) => Ok(tensor),
+            Repr::Traced(traced) => Err(Error::argument(
+                "read",
+                format!(
+                    "{}{} is a step of a function that is being traced: it has no elements yet",
+                    traced.dtype,
+                    traced.layout.shape()
+                ),
+                "return it from the function and read what the call gives; use cond, while_loop or where_ to decide \
+                 by its value",
+            )),
+        }
+    }
+
+    pub(crate) fn traced(&self) -> Option<&Traced> {
+        match &*self.0 {
+            Repr::Concrete(_) => None,
+            Repr::Traced(traced) => Some(traced),
+        }
+    }
+
+    /// Whether the two are one: the same view of the same memory, or the same value of a trace.
+    pub(crate) fn is_same(&self, other: &Tensor) -> bool {
+        match (&*self.0, &*other.0) {
+            (Repr::Concrete(a), Repr::Concrete(b)) => a.is_same_view(b),
+            (Repr::Traced(a), Repr::Traced(b)) => a.trace == b.trace && a.value == b.value,
+            _ => false,
+        }
     }
 
     /// The element type.
     pub fn dtype(&self) -> DType {
-        self.0.dtype()
+        match &*self.0 {
+            Repr::Concrete(tensor) => tensor.dtype(),
+            Repr::Traced(traced) => traced.dtype,
+        }
     }
 
     /// The sizes, outermost first.
     pub fn shape(&self) -> &Shape {
-        self.0.shape()
+        self.layout().shape()
     }
 
     /// The number of dimensions.
@@ -52,27 +115,39 @@ impl Tensor {
 
     /// dtype and shape together.
     pub fn tensor_type(&self) -> TensorType {
-        self.0.tensor_type()
+        TensorType::new(self.dtype(), *self.shape())
     }
 
-    /// How the elements lie in memory.
+    /// How the elements lie in memory; of a value being traced, how they would lie if nothing intervened.
     pub fn layout(&self) -> &Layout {
-        self.0.layout()
+        match &*self.0 {
+            Repr::Concrete(tensor) => tensor.layout(),
+            Repr::Traced(traced) => &traced.layout,
+        }
     }
 
-    /// Where its bytes are.
+    /// Where its bytes are; [`DeviceId::UNDECIDED`] for a value of a function that is being traced.
     pub fn device(&self) -> DeviceId {
-        self.0.device()
+        match &*self.0 {
+            Repr::Concrete(tensor) => tensor.device(),
+            Repr::Traced(_) => DeviceId::UNDECIDED,
+        }
     }
 
     /// Why they are there.
     pub fn reason(&self) -> Reason {
-        self.0.reason()
+        match &*self.0 {
+            Repr::Concrete(tensor) => tensor.reason(),
+            Repr::Traced(_) => Reason::Undecided,
+        }
     }
 
     /// Whether two tensors share their memory, as a view does with what it looks at.
     pub fn shares_memory_with(&self, other: &Tensor) -> bool {
-        self.0.shares_memory_with(&other.0)
+        match (&*self.0, &*other.0) {
+            (Repr::Concrete(a), Repr::Concrete(b)) => a.shares_memory_with(b),
+            _ => false,
+        }
     }
 
     /// The elements, row-major. Waits for queued work and returns its errors.
@@ -119,8 +194,9 @@ impl Tensor {
     }
 
     fn read(&self, location: &'static Location<'static>) -> Result<Vec<u8>> {
+        let concrete = self.concrete()?;
         let mut bytes = vec![0; self.tensor_type().bytes()];
-        Runtime::of(&self.0)?.read(&self.0, &mut bytes, location)?;
+        Runtime::of(concrete)?.read(concrete, &mut bytes, location)?;
         Ok(bytes)
     }
 
@@ -128,7 +204,11 @@ impl Tensor {
     #[track_caller]
     pub fn to_device(&self, name: &str) -> Result<Tensor> {
         let request = Request { spec: name.parse()?, ..current_request() };
-        let copy = Runtime::of(&self.0)?.to_device(&self.0, &request, Location::caller())?;
+        if is_tracing() {
+            return emit(Dense.into(), &[self], &request, Location::caller());
+        }
+        let concrete = self.concrete()?;
+        let copy = Runtime::of(concrete)?.to_device(concrete, &request, Location::caller())?;
         Ok(Tensor::from_concrete(copy))
     }
 

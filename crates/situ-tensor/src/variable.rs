@@ -6,9 +6,10 @@
 use crate::apply::apply_on;
 use crate::scope::current_request;
 use crate::tensor::Tensor;
-use situ_core::{DType, DeviceId, DeviceSpec, DeviceType, Error, Result, Shape};
+use crate::trace::{self, is_tracing};
+use situ_core::{DType, DeviceId, DeviceSpec, DeviceType, Error, Result, Shape, TensorType};
 use situ_ir::ops::{Binary, BinaryKind};
-use situ_runtime::{Request, Runtime};
+use situ_runtime::{DeviceTensor, Request, Runtime};
 use std::panic::Location;
 use std::sync::{Arc, RwLock};
 
@@ -39,13 +40,10 @@ impl Variable {
     pub fn new(value: &Tensor) -> Result<Variable> {
         let request = current_request();
         let location = Location::caller();
-        let runtime = Runtime::of(value.concrete())?;
+        let value = value.concrete()?;
+        let runtime = Runtime::of(value)?;
         let pinned = !request.spec.is_empty();
-        let placed = if pinned {
-            runtime.place(value.concrete(), &request, location)?
-        } else {
-            value.concrete().clone()
-        };
+        let placed = if pinned { runtime.place(value, &request, location)? } else { value.clone() };
         let placed = runtime.dense(&placed, location)?;
         placed.keep_replicas();
         let (device, dtype, shape) = (placed.device(), placed.dtype(), *placed.shape());
@@ -55,7 +53,32 @@ impl Variable {
 
     /// Its value now. It does not change when the variable does.
     pub fn value(&self) -> Tensor {
+        if is_tracing()
+            && let Ok(traced) = trace::read_variable(self)
+        {
+            return traced;
+        }
+        self.held()
+    }
+
+    /// Its value in memory, whether or not a function is being traced.
+    pub(crate) fn held(&self) -> Tensor {
         self.0.value.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Replaces the value with one that a function made for it, on its device.
+    pub(crate) fn set(&self, value: DeviceTensor) {
+        self.replace(&mut self.write(), Tensor::from_concrete(value));
+    }
+
+    /// Whether the two are one variable.
+    pub(crate) fn is_same(&self, other: &Variable) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// dtype and shape together.
+    pub fn tensor_type(&self) -> TensorType {
+        TensorType::new(self.0.dtype, self.0.shape)
     }
 
     /// Where it lives.
@@ -82,10 +105,14 @@ impl Variable {
     #[track_caller]
     pub fn assign(&self, value: &Tensor) -> Result<()> {
         self.check("assign", value)?;
+        if is_tracing() {
+            return trace::assign_variable("assign", self, value);
+        }
         let location = Location::caller();
-        let runtime = Runtime::of(value.concrete())?;
+        let value = value.concrete()?;
+        let runtime = Runtime::of(value)?;
         let request = Request { spec: spec_of(self.0.device), ..current_request() };
-        let placed = runtime.to_device(value.concrete(), &request, location)?;
+        let placed = runtime.to_device(value, &request, location)?;
         let placed = runtime.dense(&placed, location)?;
         self.replace(&mut self.write(), Tensor::from_concrete(placed));
         Ok(())
@@ -111,6 +138,10 @@ impl Variable {
         location: &'static Location<'static>,
     ) -> Result<()> {
         self.check(call, amount)?;
+        if is_tracing() {
+            let sum = apply_on(self.0.device, Binary { kind }, &[&self.value(), amount], location)?;
+            return trace::assign_variable(call, self, &sum);
+        }
         // The lock is held over the whole update, so that two threads adding at once both count.
         let mut held = self.write();
         let sum = apply_on(self.0.device, Binary { kind }, &[&held, amount], location)?;
@@ -123,8 +154,10 @@ impl Variable {
     }
 
     fn replace(&self, held: &mut Tensor, value: Tensor) {
-        held.concrete().forget_replicas();
-        value.concrete().keep_replicas();
+        if let (Ok(old), Ok(new)) = (held.concrete(), value.concrete()) {
+            old.forget_replicas();
+            new.keep_replicas();
+        }
         *held = value;
     }
 

@@ -1,0 +1,344 @@
+//! From nodes on devices to steps: every launch, every copy, every view made dense, in an order that respects what they read.
+
+use super::assign::{Assignment, input_types, is_view};
+use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, NodePlace, Operand, Plan};
+use crate::logical::LogicalDevice;
+use situ_core::{DeviceKind, Error, Layout, Result, TensorType};
+use situ_ir::graph::Source;
+use situ_ir::ops::{BinaryKind, Dense};
+use situ_ir::{Content, Graph, Node, NodeId, Op, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A step before lanes and waits are known. Drafts are in an order in which each comes after what it reads.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) action: Action,
+    pub(crate) device: DeviceIndex,
+    pub(crate) node: NodeId,
+    pub(crate) source: Source,
+    pub(crate) reads: Vec<BufferIndex>,
+    pub(crate) writes: Vec<BufferIndex>,
+    /// Seconds it is expected to take, for sharing a device's steps among lanes.
+    pub(crate) seconds: f64,
+    pub(crate) checks: bool,
+}
+
+/// What lowering gives: everything of a plan but lanes and offsets.
+#[derive(Debug)]
+pub(crate) struct Lowered {
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) outputs: Vec<(Operand, Value)>,
+    pub(crate) updates: Vec<(usize, Operand, Value)>,
+    pub(crate) places: Vec<NodePlace>,
+}
+
+/// Compiles the graph of a branch for one device.
+pub(crate) type Nest<'a> = dyn Fn(&Graph, DeviceIndex) -> Result<Plan> + 'a;
+
+pub(crate) struct Lowering<'a> {
+    graph: &'a Graph,
+    devices: &'a [Arc<LogicalDevice>],
+    assignment: &'a Assignment,
+    nest: &'a Nest<'a>,
+    buffers: Vec<Buffer>,
+    drafts: Vec<Draft>,
+    /// Where each node's outputs were made.
+    homes: Vec<Vec<Operand>>,
+    /// Copies on other devices.
+    copies: HashMap<(Value, DeviceIndex), Operand>,
+    /// Dense versions of views.
+    dense: HashMap<(Value, DeviceIndex), Operand>,
+}
+
+/// Lowers a graph whose nodes have been assigned. `variables` are the devices the graph's variables live on.
+pub(crate) fn lower(
+    graph: &Graph,
+    devices: &[Arc<LogicalDevice>],
+    assignment: &Assignment,
+    variables: &[DeviceIndex],
+    nest: &Nest<'_>,
+) -> Result<Lowered> {
+    let mut lowering = Lowering {
+        graph,
+        devices,
+        assignment,
+        nest,
+        buffers: Vec::new(),
+        drafts: Vec::new(),
+        homes: Vec::new(),
+        copies: HashMap::new(),
+        dense: HashMap::new(),
+    };
+    for (id, node) in graph.iter() {
+        let made = lowering.node(id, node)?;
+        lowering.homes.push(made);
+    }
+    let mut outputs = Vec::new();
+    for &value in graph.outputs() {
+        let operand = lowering.home(value);
+        lowering.promote(operand.buffer);
+        outputs.push((operand, value));
+    }
+    let mut updates = Vec::new();
+    for &(variable, value) in graph.updates() {
+        let device = variables[variable as usize];
+        let node = value.node;
+        let here = lowering.on(value, device, node)?;
+        let operand = lowering.densely(value, here, device, node, true)?;
+        lowering.promote(operand.buffer);
+        updates.push((variable as usize, operand, value));
+    }
+    let places = graph
+        .iter()
+        .filter(|(_, node)| !node.content.is_source())
+        .map(|(id, node)| NodePlace {
+            node: id,
+            name: node.content.name(),
+            device: devices[assignment[id.index()].0].id(),
+            reason: assignment[id.index()].1,
+            source: node.source,
+        })
+        .collect();
+    Ok(Lowered { buffers: lowering.buffers, drafts: lowering.drafts, outputs, updates, places })
+}
+
+impl Lowering<'_> {
+    fn home(&self, value: Value) -> Operand {
+        self.homes[value.node.index()][usize::from(value.output)]
+    }
+
+    /// A tensor that leaves the call is no part of the arena.
+    fn promote(&mut self, buffer: BufferIndex) {
+        if matches!(self.buffers[buffer].memory, Memory::Arena { .. }) {
+            self.buffers[buffer].memory = Memory::Own { slot: 0 };
+        }
+    }
+
+    fn buffer(
+        &mut self,
+        device: DeviceIndex,
+        bytes: usize,
+        memory: Memory,
+        owner: &'static str,
+    ) -> BufferIndex {
+        self.buffers.push(Buffer { device, bytes, memory, owner });
+        self.buffers.len() - 1
+    }
+
+    /// A dense tensor in new memory.
+    fn fresh(&mut self, device: DeviceIndex, ty: TensorType, owner: &'static str) -> Operand {
+        let buffer = self.buffer(device, ty.bytes(), Memory::Arena { chunk: 0, offset: 0 }, owner);
+        Operand { buffer, layout: Layout::dense(ty.shape), dtype: ty.dtype }
+    }
+
+    fn node(&mut self, id: NodeId, node: &Node) -> Result<Vec<Operand>> {
+        let device = self.assignment[id.index()].0;
+        let given = |memory: Memory, lowering: &mut Self| {
+            let ty = node.types[0];
+            let buffer = lowering.buffer(device, ty.bytes(), memory, node.content.name());
+            Ok(vec![Operand { buffer, layout: Layout::dense(ty.shape), dtype: ty.dtype }])
+        };
+        match &node.content {
+            Content::Input(n) => given(Memory::Argument(*n as usize), self),
+            Content::Capture(n) => given(Memory::Capture(*n as usize), self),
+            Content::Variable(n) => given(Memory::Variable(*n as usize), self),
+            Content::Op(op) if is_view(op) => self.view(id, node, op, device),
+            Content::Op(op) => self.launch(id, node, op, device),
+            Content::Cond(cond) => {
+                let then = Box::new(Nested { plan: (self.nest)(&cond.then, device)? });
+                let otherwise = Box::new(Nested { plan: (self.nest)(&cond.otherwise, device)? });
+                self.branch(id, node, device, |inputs, outputs| Action::Cond {
+                    then,
+                    otherwise,
+                    inputs,
+                    outputs,
+                })
+            }
+            Content::While(repeated) => {
+                let condition = Box::new(Nested { plan: (self.nest)(&repeated.condition, device)? });
+                let body = Box::new(Nested { plan: (self.nest)(&repeated.body, device)? });
+                self.branch(id, node, device, |inputs, outputs| Action::While {
+                    condition,
+                    body,
+                    inputs,
+                    outputs,
+                })
+            }
+        }
+    }
+
+    fn view(&mut self, id: NodeId, node: &Node, op: &Op, device: DeviceIndex) -> Result<Vec<Operand>> {
+        let value = node.inputs[0];
+        let mut base = self.on(value, device, id)?;
+        if op.view(&base.layout, &node.types[0]).is_none() {
+            base = self.densely(value, base, device, id, true)?;
+        }
+        let layout = op.view(&base.layout, &node.types[0]);
+        let layout = layout.ok_or_else(|| self.broken(id, "a dense tensor could not be viewed"))?;
+        Ok(vec![Operand { layout, ..base }])
+    }
+
+    fn launch(&mut self, id: NodeId, node: &Node, op: &Op, device: DeviceIndex) -> Result<Vec<Operand>> {
+        let types = input_types(self.graph, node);
+        let logical = self.devices[device].clone();
+        let target = logical.device()?;
+        let kernel = target.kernel(op, &types, &node.types);
+        let kernel = kernel.ok_or_else(|| self.broken(id, "it was placed where it has no kernel"))?;
+        let mut inputs = Vec::with_capacity(node.inputs.len());
+        for (index, &value) in node.inputs.iter().enumerate() {
+            let mut operand = self.on(value, device, id)?;
+            if !target.accepts(kernel, op, index, &operand.layout) {
+                operand = self.densely(value, operand, device, id, false)?;
+            }
+            inputs.push(operand);
+        }
+        let outputs: Vec<Operand> = node.types.iter().map(|ty| self.fresh(device, *ty, op.name())).collect();
+        let workspace = match target.workspace(kernel, op, &types, &node.types) {
+            0 => None,
+            bytes => {
+                let memory = Memory::Arena { chunk: 0, offset: 0 };
+                Some(self.buffer(device, bytes, memory, "workspace"))
+            }
+        };
+        let reads = inputs.iter().map(|o| o.buffer).collect();
+        let writes = outputs.iter().map(|o| o.buffer).chain(workspace).collect();
+        let seconds = logical.costs().compute(&op.work(&types, &node.types));
+        self.drafts.push(Draft {
+            action: Action::Launch { op: op.clone(), kernel, inputs, outputs: outputs.clone(), workspace },
+            device,
+            node: id,
+            source: node.source,
+            reads,
+            writes,
+            seconds,
+            checks: may_find_bad_data(op) && logical.id().kind != DeviceKind::Cpu,
+        });
+        Ok(outputs)
+    }
+
+    fn branch(
+        &mut self,
+        id: NodeId,
+        node: &Node,
+        device: DeviceIndex,
+        action: impl FnOnce(Vec<Operand>, Vec<Operand>) -> Action,
+    ) -> Result<Vec<Operand>> {
+        let mut inputs = Vec::new();
+        for &value in &node.inputs {
+            let here = self.on(value, device, id)?;
+            let operand = self.densely(value, here, device, id, true)?;
+            // A branch takes whole tensors, so what it reads is no part of the arena.
+            self.promote(operand.buffer);
+            inputs.push(operand);
+        }
+        let mut outputs = Vec::new();
+        for ty in &node.types {
+            let operand = self.fresh(device, *ty, node.content.name());
+            self.buffers[operand.buffer].memory = Memory::Late { slot: 0 };
+            outputs.push(operand);
+        }
+        let reads = inputs.iter().map(|o| o.buffer).collect();
+        let writes = outputs.iter().map(|o| o.buffer).collect();
+        self.drafts.push(Draft {
+            action: action(inputs, outputs.clone()),
+            device,
+            node: id,
+            source: node.source,
+            reads,
+            writes,
+            seconds: self.devices[device].costs().launch,
+            checks: false,
+        });
+        Ok(outputs)
+    }
+
+    /// The value on a device: where it was made, or a copy made once.
+    fn on(&mut self, value: Value, device: DeviceIndex, node: NodeId) -> Result<Operand> {
+        let home = self.home(value);
+        let from = self.buffers[home.buffer].device;
+        if from == device {
+            return Ok(home);
+        }
+        if let Some(copy) = self.copies.get(&(value, device)) {
+            return Ok(*copy);
+        }
+        let is_cpu = |d: DeviceIndex| self.devices[d].id().kind == DeviceKind::Cpu;
+        let source = if is_cpu(from) || is_cpu(device) {
+            self.densely(value, home, from, node, true)?
+        } else {
+            // No GPU sees another's memory: through the host.
+            let host = (0..self.devices.len()).find(|&d| is_cpu(d));
+            let host = host.ok_or_else(|| self.broken(node, "there is no CPU to copy through"))?;
+            self.on(value, host, node)?
+        };
+        let copy = self.fresh(device, self.graph.type_of(value), "copy");
+        let costs = [&self.devices[self.buffers[source.buffer].device], &self.devices[device]];
+        let seconds = costs.iter().map(|d| d.costs().copy(source.bytes())).fold(0.0, f64::max);
+        self.drafts.push(Draft {
+            action: Action::Copy { from: source, to: copy },
+            device,
+            node: value.node,
+            source: self.graph.node(node).source,
+            reads: vec![source.buffer],
+            writes: vec![copy.buffer],
+            seconds,
+            checks: false,
+        });
+        self.copies.insert((value, device), copy);
+        Ok(copy)
+    }
+
+    /// The value dense on a device where it is already; `whole`: also from the start of its memory.
+    fn densely(
+        &mut self,
+        value: Value,
+        operand: Operand,
+        device: DeviceIndex,
+        node: NodeId,
+        whole: bool,
+    ) -> Result<Operand> {
+        if operand.layout.is_dense() && (!whole || operand.layout.offset() == 0) {
+            return Ok(operand);
+        }
+        if let Some(dense) = self.dense.get(&(value, device)) {
+            return Ok(*dense);
+        }
+        let ty = [self.graph.type_of(value)];
+        let op = Op::from(Dense);
+        let logical = self.devices[device].clone();
+        let kernel = logical.device()?.kernel(&op, &ty, &ty);
+        let kernel = kernel.ok_or_else(|| self.broken(node, "a view can't be made dense there"))?;
+        let out = self.fresh(device, ty[0], "dense");
+        let seconds = logical.costs().compute(&op.work(&ty, &ty));
+        self.drafts.push(Draft {
+            action: Action::Launch { op, kernel, inputs: vec![operand], outputs: vec![out], workspace: None },
+            device,
+            node: value.node,
+            source: self.graph.node(node).source,
+            reads: vec![operand.buffer],
+            writes: vec![out.buffer],
+            seconds,
+            checks: false,
+        });
+        self.dense.insert((value, device), out);
+        Ok(out)
+    }
+
+    #[cold]
+    fn broken(&self, node: NodeId, why: &str) -> Error {
+        let name = self.graph.node(node).content.name();
+        let device = self.devices[self.assignment[node.index()].0].id();
+        Error::Kernel { op: name, device, why: why.to_string() }
+    }
+}
+
+/// Whether a launch of this op on a queue may turn out to have met bad data.
+fn may_find_bad_data(op: &Op) -> bool {
+    match op {
+        Op::Gather(_) | Op::ScatterAdd(_) | Op::SparseCrossEntropy(_) => true,
+        Op::Binary(binary) => matches!(binary.kind, BinaryKind::Div | BinaryKind::Rem),
+        _ => false,
+    }
+}

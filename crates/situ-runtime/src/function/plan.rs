@@ -1,0 +1,183 @@
+//! The plan: what the executor runs, written out in full.
+
+use crate::logical::LogicalDevice;
+use situ_core::{DType, DeviceId, Layout, Reason};
+use situ_device::KernelId;
+use situ_ir::graph::Source;
+use situ_ir::{NodeId, Op};
+use std::sync::Arc;
+
+/// A device of a plan, by its position in [`Plan::devices`].
+pub(crate) type DeviceIndex = usize;
+/// A buffer of a plan, by its position in [`Plan::buffers`].
+pub(crate) type BufferIndex = usize;
+/// A lane of a plan: steps that run in order.
+pub(crate) type LaneIndex = usize;
+
+/// Where a buffer's memory comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Memory {
+    /// Argument number n of the call.
+    Argument(usize),
+    /// Captured tensor number n.
+    Capture(usize),
+    /// Variable number n, as it is when the call begins.
+    Variable(usize),
+    /// At this offset of a chunk of the device's arena.
+    Arena { chunk: usize, offset: usize },
+    /// Tensor number n of the call's own: it leaves the call, or a branch reads it.
+    Own { slot: usize },
+    /// Tensor number n of the call's own, made by a branch while the plan runs.
+    Late { slot: usize },
+}
+
+/// Memory that steps read and write.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer {
+    pub(crate) device: DeviceIndex,
+    pub(crate) bytes: usize,
+    pub(crate) memory: Memory,
+    /// What made it, for reports of memory.
+    pub(crate) owner: &'static str,
+}
+
+/// A tensor as a step sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operand {
+    pub(crate) buffer: BufferIndex,
+    pub(crate) layout: Layout,
+    pub(crate) dtype: DType,
+}
+
+impl Operand {
+    pub(crate) fn bytes(&self) -> usize {
+        self.layout.shape().elements() * self.dtype.size()
+    }
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Runs a kernel.
+    Launch {
+        op: Op,
+        kernel: KernelId,
+        inputs: Vec<Operand>,
+        outputs: Vec<Operand>,
+        workspace: Option<BufferIndex>,
+    },
+    /// Copies a dense tensor to a buffer on another device.
+    Copy { from: Operand, to: Operand },
+    /// Runs one of two plans on `inputs`, by the first of them.
+    Cond { then: Box<Nested>, otherwise: Box<Nested>, inputs: Vec<Operand>, outputs: Vec<Operand> },
+    /// Repeats a plan on a state while another says so.
+    While { condition: Box<Nested>, body: Box<Nested>, inputs: Vec<Operand>, outputs: Vec<Operand> },
+}
+
+/// A plan inside a plan.
+#[derive(Debug)]
+pub(crate) struct Nested {
+    pub(crate) plan: Plan,
+}
+
+/// One step of a lane.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) action: Action,
+    pub(crate) device: DeviceIndex,
+    /// The node of the graph that it is for.
+    pub(crate) node: NodeId,
+    pub(crate) source: Source,
+    /// Steps of other lanes that must be over: (lane, how many of its steps).
+    pub(crate) waits: Vec<(LaneIndex, usize)>,
+    /// Where the check of this launch is kept, if it can find bad data after the call.
+    pub(crate) check: Option<usize>,
+}
+
+/// Steps that run one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One result of the call.
+#[derive(Debug)]
+pub(crate) struct Yield {
+    pub(crate) operand: Operand,
+    pub(crate) reason: Reason,
+    /// The checks it depends on.
+    pub(crate) checks: Vec<usize>,
+    /// The inputs (arguments, captures, variables) whose own open checks it depends on.
+    pub(crate) sources: Vec<Memory>,
+}
+
+/// Where a node runs, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodePlace {
+    /// The node.
+    pub node: NodeId,
+    /// What it is.
+    pub name: &'static str,
+    /// Where it runs.
+    pub device: DeviceId,
+    /// Why there.
+    pub reason: Reason,
+    /// The line of the program.
+    pub source: Source,
+}
+
+/// What the executor runs.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) devices: Vec<Arc<LogicalDevice>>,
+    /// Bytes of the chunks of each device's arena.
+    pub(crate) arenas: Vec<Vec<usize>>,
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) outputs: Vec<Yield>,
+    pub(crate) updates: Vec<(usize, Yield)>,
+    pub(crate) checks: usize,
+    /// How many tensors of its own a call has.
+    pub(crate) slots: usize,
+    pub(crate) places: Vec<NodePlace>,
+    /// Whether the calling thread runs it all: one lane, on a CPU that owns no cores.
+    pub(crate) inline: bool,
+}
+
+/// Figures of a plan, for people and tests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanSummary {
+    /// Bytes of the arena on each device.
+    pub arenas: Vec<(DeviceId, usize)>,
+    /// Kernel launches.
+    pub launches: usize,
+    /// Copies, and the bytes they move.
+    pub copies: usize,
+    /// Bytes moved by copies.
+    pub bytes_copied: usize,
+    /// Lanes that run at once.
+    pub lanes: usize,
+}
+
+impl Plan {
+    /// Its figures.
+    pub(crate) fn summary(&self) -> PlanSummary {
+        let steps = || self.lanes.iter().flat_map(|lane| &lane.steps);
+        let copied = |step: &Step| match &step.action {
+            Action::Copy { from, .. } => Some(from.bytes()),
+            _ => None,
+        };
+        PlanSummary {
+            arenas: self
+                .devices
+                .iter()
+                .zip(&self.arenas)
+                .map(|(d, chunks)| (d.id(), chunks.iter().sum()))
+                .collect(),
+            launches: steps().filter(|s| matches!(s.action, Action::Launch { .. })).count(),
+            copies: steps().filter_map(copied).count(),
+            bytes_copied: steps().filter_map(copied).sum(),
+            lanes: self.lanes.len(),
+        }
+    }
+}

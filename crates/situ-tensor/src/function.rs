@@ -1,0 +1,253 @@
+//! Functions: a closure traced once per input signature, compiled, and then called without running the closure again.
+
+use crate::current::current_runtime;
+use crate::scope::{current_request, enter};
+use crate::tensor::Tensor;
+use crate::trace::{self, Recorded, is_tracing};
+use situ_core::{DeviceId, Error, Request, Result, TensorType};
+use situ_ir::Graph;
+use situ_runtime::function::{Compiled, Event, NodePlace, PlanSummary};
+use situ_runtime::{DeviceTensor, Runtime};
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, RwLock};
+
+/// Traces beyond which a function says that it is traced again and again.
+const MANY_TRACES: usize = 8;
+
+type Body = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync;
+
+/// A compiled closure.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_tensor::{Function, tensor};
+/// let squares = Function::new(|x| x.square()?.sum(&[]));
+/// assert_eq!(squares.call(&tensor([1.0f32, 2.0, 3.0])?)?.item::<f32>()?, 14.0);
+/// assert_eq!(squares.call(&tensor([4.0f32, 0.0, 0.0])?)?.item::<f32>()?, 16.0);
+/// assert_eq!(squares.traces(), 1);
+/// # Ok(()) }
+/// ```
+pub struct Function {
+    body: Box<Body>,
+    variants: RwLock<Vec<Arc<Variant>>>,
+    traces: AtomicUsize,
+}
+
+/// The function for one signature, one set of devices and one scope around the call.
+struct Variant {
+    types: SmallVec<[TensorType; 2]>,
+    devices: SmallVec<[DeviceId; 2]>,
+    request: Request,
+    runtime: Runtime,
+    recorded: Arc<Recorded>,
+    compiled: Compiled,
+}
+
+impl Variant {
+    fn fits(&self, inputs: &[&DeviceTensor], request: &Request) -> bool {
+        self.types.len() == inputs.len()
+            && self.request == *request
+            && inputs.iter().zip(&self.types).all(|(t, ty)| t.dtype() == ty.dtype && *t.shape() == ty.shape)
+            && inputs.iter().zip(&self.devices).all(|(t, id)| t.device() == *id)
+            && inputs.iter().all(|t| self.runtime.owns(t))
+    }
+}
+
+impl Function {
+    /// A function of one tensor.
+    pub fn new(body: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Function {
+        Function::many(move |inputs| match inputs {
+            [x] => Ok(vec![body(x)?]),
+            _ => Err(wrong_count(1, inputs.len())),
+        })
+    }
+
+    /// A function of two tensors.
+    pub fn new2(body: impl Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Function {
+        Function::many(move |inputs| match inputs {
+            [x, y] => Ok(vec![body(x, y)?]),
+            _ => Err(wrong_count(2, inputs.len())),
+        })
+    }
+
+    /// A function of any number of tensors, with any number of results.
+    pub fn many(body: impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync + 'static) -> Function {
+        Function { body: Box::new(body), variants: RwLock::default(), traces: AtomicUsize::new(0) }
+    }
+
+    /// Calls a function of one tensor with one result.
+    #[track_caller]
+    pub fn call(&self, input: &Tensor) -> Result<Tensor> {
+        one(self.call_many(&[input])?)
+    }
+
+    /// Calls a function of two tensors with one result.
+    #[track_caller]
+    pub fn call2(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        one(self.call_many(&[a, b])?)
+    }
+
+    /// Calls the function. Inside another function that is being traced, it becomes part of that one.
+    #[track_caller]
+    pub fn call_many(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        if is_tracing() {
+            let inputs: Vec<Tensor> = inputs.iter().map(|t| (*t).clone()).collect();
+            return (self.body)(&inputs);
+        }
+        let prepared = self.prepare(inputs)?;
+        prepared
+            .run(|compiled, arguments, variables| {
+                Ok((compiled.call(&prepared.variant.runtime, arguments, variables)?, ()))
+            })
+            .map(|(outputs, ())| outputs)
+    }
+
+    /// Calls the function and says what happened when: launches, copies and waits of every device.
+    #[track_caller]
+    pub fn call_recorded(&self, inputs: &[&Tensor]) -> Result<(Vec<Tensor>, Vec<Event>)> {
+        let prepared = self.prepare(inputs)?;
+        prepared.run(|compiled, arguments, variables| {
+            compiled.call_recorded(&prepared.variant.runtime, arguments, variables)
+        })
+    }
+
+    /// How often the closure was traced: once for each signature.
+    pub fn traces(&self) -> usize {
+        self.traces.load(Relaxed)
+    }
+
+    /// Where every op runs for inputs like these, and why.
+    #[track_caller]
+    pub fn places(&self, inputs: &[&Tensor]) -> Result<Vec<NodePlace>> {
+        Ok(self.prepare(inputs)?.variant.compiled.places().to_vec())
+    }
+
+    /// The plan's figures for inputs like these.
+    #[track_caller]
+    pub fn plan(&self, inputs: &[&Tensor]) -> Result<PlanSummary> {
+        Ok(self.prepare(inputs)?.variant.compiled.summary())
+    }
+
+    /// The graph for inputs like these.
+    #[track_caller]
+    pub fn graph(&self, inputs: &[&Tensor]) -> Result<Graph> {
+        Ok(self.prepare(inputs)?.variant.recorded.graph.clone())
+    }
+
+    fn prepare<'i>(&self, inputs: &'i [&'i Tensor]) -> Result<Prepared<'i>> {
+        let mut arguments: SmallVec<[&DeviceTensor; 4]> = SmallVec::new();
+        for input in inputs {
+            arguments.push(input.concrete()?);
+        }
+        let request = current_request();
+        let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
+        if let Some(variant) = known.iter().find(|v| v.fits(&arguments, &request)) {
+            return Ok(Prepared { variant: variant.clone(), arguments });
+        }
+        drop(known);
+        let variant = Arc::new(self.variant(&arguments, request)?);
+        let mut known = self.variants.write().unwrap_or_else(|p| p.into_inner());
+        // A variant whose runtime has changed its devices can't run any more.
+        known.retain(|v| !v.fits(&arguments, &variant.request));
+        known.push(variant.clone());
+        Ok(Prepared { variant, arguments })
+    }
+
+    fn variant(&self, inputs: &[&DeviceTensor], request: Request) -> Result<Variant> {
+        let types: SmallVec<[TensorType; 2]> = inputs.iter().map(|t| t.tensor_type()).collect();
+        let devices: SmallVec<[DeviceId; 2]> = inputs.iter().map(|t| t.device()).collect();
+        let runtime = match inputs.first() {
+            Some(first) => (*Runtime::of(first)?).clone(),
+            None => current_runtime(),
+        };
+        let recorded = self.recorded(&types)?;
+        let variables: Vec<DeviceId> = recorded.variables.iter().map(|v| v.device()).collect();
+        let compiled =
+            runtime.compile(&recorded.graph, &devices, recorded.captures.clone(), &variables, &request)?;
+        Ok(Variant { types, devices, request, runtime, recorded, compiled })
+    }
+
+    /// The trace for a signature: one that is there, or a new one.
+    fn recorded(&self, types: &[TensorType]) -> Result<Arc<Recorded>> {
+        let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
+        if let Some(variant) = known.iter().find(|v| v.types.as_slice() == types) {
+            return Ok(variant.recorded.clone());
+        }
+        let before = known.last().map(|v| v.types.clone());
+        drop(known);
+        // Nodes record the scopes inside the function; the one around the call is kept apart from them.
+        let _inside = enter(Request::default());
+        let recorded = trace::record(types, |inputs| (self.body)(inputs))?;
+        if self.traces.fetch_add(1, Relaxed) + 1 == MANY_TRACES {
+            let cause = before.map_or_else(String::new, |before| {
+                format!(": the last was for {before:?}, this one for {types:?}")
+            });
+            current_runtime().say(format!(
+                "a function was traced {MANY_TRACES} times{cause}; keep shapes and dtypes equal between calls, or pad them"
+            ));
+        }
+        Ok(Arc::new(recorded))
+    }
+}
+
+/// A call that is ready to run.
+struct Prepared<'i> {
+    variant: Arc<Variant>,
+    arguments: SmallVec<[&'i DeviceTensor; 4]>,
+}
+
+impl Prepared<'_> {
+    fn run<T>(
+        &self,
+        call: impl FnOnce(
+            &Compiled,
+            &[&DeviceTensor],
+            &[DeviceTensor],
+        ) -> Result<(situ_runtime::function::Outcome, T)>,
+    ) -> Result<(Vec<Tensor>, T)> {
+        let Variant { recorded, compiled, runtime, .. } = &*self.variant;
+        let mut dense: SmallVec<[DeviceTensor; 2]> = SmallVec::new();
+        let is_whole = |t: &DeviceTensor| t.layout().is_dense() && t.layout().offset() == 0;
+        let views = self.arguments.iter().any(|t| !is_whole(t));
+        if views {
+            for argument in &self.arguments {
+                dense.push(runtime.dense(argument, std::panic::Location::caller())?);
+            }
+        }
+        let whole: SmallVec<[&DeviceTensor; 4]> =
+            if views { dense.iter().collect() } else { self.arguments.iter().copied().collect() };
+        let mut held: SmallVec<[DeviceTensor; 2]> = SmallVec::new();
+        for variable in &recorded.variables {
+            held.push(variable.held().concrete()?.clone());
+        }
+        let (outcome, extra) = call(compiled, &whole, &held)?;
+        for (number, value) in outcome.updates {
+            recorded.variables[number].set(value);
+        }
+        Ok((outcome.outputs.into_iter().map(Tensor::from_concrete).collect(), extra))
+    }
+}
+
+fn one(mut outputs: Vec<Tensor>) -> Result<Tensor> {
+    match (outputs.pop(), outputs.is_empty()) {
+        (Some(output), true) => Ok(output),
+        _ => Err(Error::argument("function", "it does not give exactly one result", "use call_many")),
+    }
+}
+
+#[cold]
+fn wrong_count(takes: usize, given: usize) -> Error {
+    Error::argument(
+        "function",
+        format!("it takes {takes} tensors, was given {given}"),
+        "give as many as its closure takes",
+    )
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Function").field("traces", &self.traces()).finish_non_exhaustive()
+    }
+}

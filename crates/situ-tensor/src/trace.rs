@@ -1,0 +1,280 @@
+//! Tracing: while a function's closure runs, ops become nodes of a graph instead of results.
+//!
+//! Traces stack: a branch or a loop body is traced inside its function. A value of an outer trace that is used in an inner
+//! one becomes an argument of the inner graph, and so do captured tensors and variables, so that inner graphs are pure.
+
+use crate::tensor::{Tensor, Traced};
+use crate::variable::Variable;
+use situ_core::{Error, Request, Result, TensorType};
+use situ_ir::graph::Source;
+use situ_ir::{Graph, GraphBuilder, Op, Value};
+use situ_runtime::DeviceTensor;
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A finished trace: the graph, and what its captures and variables are.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) graph: Graph,
+    pub(crate) captures: Vec<DeviceTensor>,
+    pub(crate) variables: Vec<Variable>,
+}
+
+/// A finished inner trace: the graph, and the outer values that are its arguments after the declared ones.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) graph: Graph,
+    pub(crate) borrowed: Vec<Tensor>,
+}
+
+/// One trace under way.
+struct Trace {
+    id: u64,
+    builder: GraphBuilder,
+    captures: Vec<(DeviceTensor, Value)>,
+    variables: Vec<VariableState>,
+    /// Outer values that this trace takes as arguments, in the order of the arguments.
+    borrowed: Vec<(Tensor, Value)>,
+}
+
+struct VariableState {
+    variable: Variable,
+    /// What reading it gives now.
+    now: Value,
+    assigned: bool,
+}
+
+thread_local! {
+    static TRACES: RefCell<Vec<Trace>> = const { RefCell::new(Vec::new()) };
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// Whether a trace is under way on this thread.
+#[inline]
+pub(crate) fn is_tracing() -> bool {
+    TRACES.with(|traces| !traces.borrow().is_empty())
+}
+
+/// Ends a trace even if the closure fails or panics.
+struct Ended;
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = TRACES.try_with(|traces| traces.borrow_mut().pop());
+    }
+}
+
+fn traced(id: u64, value: Value, ty: TensorType) -> Tensor {
+    Tensor::from_traced(Traced::new(id, value, ty))
+}
+
+/// Traces a closure as a function of tensors of these types.
+pub(crate) fn record(
+    types: &[TensorType],
+    body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Result<Recorded> {
+    let (trace, outputs) = run(types, &[], body)?;
+    let mut updates = Vec::new();
+    for (index, state) in trace.variables.iter().enumerate() {
+        if state.assigned {
+            updates.push((index as u32, state.now));
+        }
+    }
+    let graph = trace.builder.finish(outputs, updates)?;
+    Ok(Recorded {
+        graph,
+        captures: trace.captures.into_iter().map(|(tensor, _)| tensor).collect(),
+        variables: trace.variables.into_iter().map(|state| state.variable).collect(),
+    })
+}
+
+/// Traces a branch inside the trace under way: a graph of tensors of these types and, behind them, of the outer values
+/// `borrowed`; more outer values that it uses are borrowed in the order of their use.
+pub(crate) fn with_arguments(
+    types: &[TensorType],
+    borrowed: &[Tensor],
+    body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Result<Branch> {
+    let (trace, outputs) = run(types, borrowed, body)?;
+    let graph = trace.builder.finish(outputs, Vec::new())?;
+    Ok(Branch { graph, borrowed: trace.borrowed.into_iter().map(|(tensor, _)| tensor).collect() })
+}
+
+/// Traces a loop's graph: its state has the types `types`, of which those from `own` on stand for the outer values `borrowed`.
+pub(crate) fn substituting(
+    types: &[TensorType],
+    borrowed: &[Tensor],
+    own: usize,
+    body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Result<Branch> {
+    with_arguments(&types[..own], borrowed, |state| {
+        let id = current_id().ok_or_else(|| lost_trace("while_loop"))?;
+        let mut all = state.to_vec();
+        for outer in borrowed {
+            all.push(traced(id, value_in(id, outer)?, outer.tensor_type()));
+        }
+        body(&all)
+    })
+}
+
+fn run(
+    types: &[TensorType],
+    borrowed: &[Tensor],
+    body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Result<(Trace, Vec<Value>)> {
+    let id = NEXT.fetch_add(1, Relaxed);
+    let mut builder = GraphBuilder::new();
+    let arguments: Vec<Tensor> = types.iter().map(|&ty| traced(id, builder.input(ty), ty)).collect();
+    let borrowed = borrowed.iter().map(|outer| (outer.clone(), builder.input(outer.tensor_type()))).collect();
+    let trace = Trace { id, builder, captures: Vec::new(), variables: Vec::new(), borrowed };
+    TRACES.with(|traces| traces.borrow_mut().push(trace));
+    let ended = Ended;
+    let results = body(&arguments)?;
+    let outputs = results.iter().map(|t| value_in(id, t)).collect::<Result<Vec<_>>>()?;
+    std::mem::forget(ended);
+    let trace = TRACES.with(|traces| traces.borrow_mut().pop());
+    let trace = trace.filter(|t| t.id == id).ok_or_else(|| lost_trace("function"))?;
+    Ok((trace, outputs))
+}
+
+/// Adds an op to the trace under way.
+pub(crate) fn emit(
+    op: Op,
+    inputs: &[&Tensor],
+    request: &Request,
+    location: &'static Location<'static>,
+) -> Result<Tensor> {
+    let id = current_id().ok_or_else(|| escaped(op.name()))?;
+    let values = inputs.iter().map(|t| value_in(id, t)).collect::<Result<Vec<_>>>()?;
+    with(id, |trace| {
+        let value = trace.builder.op_with(op, &values, request.clone(), Source(Some(location)))?;
+        Ok(traced(id, value, trace.builder.type_of(value)))
+    })
+}
+
+/// Adds a node made by `add` from the values of `inputs`; gives its outputs.
+pub(crate) fn emit_node(
+    inputs: &[&Tensor],
+    add: impl FnOnce(&mut GraphBuilder, &[Value]) -> Result<situ_ir::NodeId>,
+) -> Result<Vec<Tensor>> {
+    let id = current_id().ok_or_else(|| escaped("cond"))?;
+    let values = inputs.iter().map(|t| value_in(id, t)).collect::<Result<Vec<_>>>()?;
+    with(id, |trace| {
+        let node = add(&mut trace.builder, &values)?;
+        let count = trace.builder.nodes()[node.index()].types.len();
+        let value = |output| Value { node, output: output as u8 };
+        Ok((0..count).map(|o| traced(id, value(o), trace.builder.type_of(value(o)))).collect())
+    })
+}
+
+/// The value of a variable, as the trace under way sees it.
+pub(crate) fn read_variable(variable: &Variable) -> Result<Tensor> {
+    let root = root_id().ok_or_else(|| escaped("variable"))?;
+    with(root, |trace| {
+        let index = trace.variable(variable);
+        Ok(traced(root, trace.variables[index].now, variable.tensor_type()))
+    })
+}
+
+/// Assigns to a variable in the trace under way: later reads see the value, and the call ends by writing it.
+pub(crate) fn assign_variable(call: &'static str, variable: &Variable, value: &Tensor) -> Result<()> {
+    let root = root_id().ok_or_else(|| escaped(call))?;
+    if current_id() != Some(root) {
+        return Err(Error::argument(
+            call,
+            "a branch or a loop body can't assign to a variable",
+            "return the new value from it, and assign outside",
+        ));
+    }
+    let new = value_in(root, value)?;
+    with(root, |trace| {
+        let index = trace.variable(variable);
+        trace.variables[index].now = new;
+        trace.variables[index].assigned = true;
+        Ok(())
+    })
+}
+
+impl Trace {
+    fn variable(&mut self, variable: &Variable) -> usize {
+        if let Some(index) = self.variables.iter().position(|s| s.variable.is_same(variable)) {
+            return index;
+        }
+        let now = self.builder.variable(variable.tensor_type());
+        self.variables.push(VariableState { variable: variable.clone(), now, assigned: false });
+        self.variables.len() - 1
+    }
+}
+
+fn current_id() -> Option<u64> {
+    TRACES.with(|traces| traces.borrow().last().map(|t| t.id))
+}
+
+fn root_id() -> Option<u64> {
+    TRACES.with(|traces| traces.borrow().first().map(|t| t.id))
+}
+
+fn with<T>(id: u64, f: impl FnOnce(&mut Trace) -> Result<T>) -> Result<T> {
+    TRACES.with(|traces| {
+        let mut traces = traces.borrow_mut();
+        let trace = traces.iter_mut().find(|t| t.id == id).ok_or_else(|| lost_trace("function"))?;
+        f(trace)
+    })
+}
+
+/// The value that stands for a tensor in a trace: its own, or one borrowed from the trace around it.
+fn value_in(id: u64, tensor: &Tensor) -> Result<Value> {
+    if let Some(own) = tensor.traced()
+        && own.trace == id
+    {
+        return Ok(own.value);
+    }
+    let depth = TRACES.with(|traces| traces.borrow().iter().position(|t| t.id == id));
+    let Some(depth) = depth else { return Err(lost_trace("function")) };
+    if depth == 0 {
+        return match tensor.concrete() {
+            Ok(concrete) => with(id, |trace| {
+                let known = trace.captures.iter().find(|(held, _)| held.is_same_view(concrete));
+                if let Some((_, value)) = known {
+                    return Ok(*value);
+                }
+                let value = trace.builder.capture(concrete.tensor_type());
+                trace.captures.push((concrete.clone(), value));
+                Ok(value)
+            }),
+            Err(_) => Err(escaped("function")),
+        };
+    }
+    let known =
+        with(id, |trace| Ok(trace.borrowed.iter().find(|(t, _)| t.is_same(tensor)).map(|(_, v)| *v)))?;
+    if let Some(value) = known {
+        return Ok(value);
+    }
+    // The trace around must be able to give it: this captures there what is concrete.
+    let outer = TRACES.with(|traces| traces.borrow()[depth - 1].id);
+    value_in(outer, tensor)?;
+    with(id, |trace| {
+        let value = trace.builder.input(tensor.tensor_type());
+        trace.borrowed.push((tensor.clone(), value));
+        Ok(value)
+    })
+}
+
+#[cold]
+fn escaped(op: &'static str) -> Error {
+    Error::argument(
+        op,
+        "a tensor of a function that is no longer being traced was used",
+        "return it from the function, and use what the call gives",
+    )
+}
+
+#[cold]
+fn lost_trace(op: &'static str) -> Error {
+    Error::argument(
+        op,
+        "the trace ended while its closure was still running",
+        "do not move tracing to another thread",
+    )
+}
