@@ -226,6 +226,18 @@ impl Error {
         Error::Config(Box::new(Config { asked: asked.into(), why: why.into(), help: help.into() }))
     }
 
+    /// The same, said of the op: a shape that can't be is an error of the op that would have it.
+    #[cold]
+    pub fn of_op(self, op: &'static str, inputs: &[TensorType]) -> Error {
+        match self {
+            Error::Argument(shape) if shape.op == "shape" => match inputs {
+                [] => Error::argument(op, shape.why, shape.help),
+                _ => Error::operands(op, inputs, shape.why, shape.help),
+            },
+            other => other,
+        }
+    }
+
     /// Whether memory was what was missing.
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, Error::OutOfMemory(_))

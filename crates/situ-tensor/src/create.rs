@@ -106,7 +106,7 @@ pub fn tensor<D: TensorData>(data: D) -> Result<Tensor> {
 #[track_caller]
 pub fn constant<T: Element>(elements: &[T], dims: &[usize]) -> Result<Tensor> {
     let location = Location::caller();
-    let shape = Shape::new(dims)?;
+    let shape = shape_for("constant", dims)?;
     if shape.elements() != elements.len() {
         return Err(Error::argument(
             "constant",
@@ -121,22 +121,27 @@ pub fn constant<T: Element>(elements: &[T], dims: &[usize]) -> Result<Tensor> {
     Ok(Tensor::from_concrete(made))
 }
 
+/// A shape; an error that names the call where it can't be.
+fn shape_for(call: &'static str, dims: &[usize]) -> Result<Shape> {
+    Shape::new(dims).map_err(|error| error.of_op(call, &[]))
+}
+
 /// A tensor of one value.
 #[track_caller]
 pub fn full<T: Element>(dims: &[usize], value: T) -> Result<Tensor> {
-    apply(Fill { shape: Shape::new(dims)?, value: value.to_scalar() }, &[])
+    apply(Fill { shape: shape_for("full", dims)?, value: value.to_scalar() }, &[])
 }
 
 /// A tensor of zeros.
 #[track_caller]
 pub fn zeros(dims: &[usize], dtype: DType) -> Result<Tensor> {
-    apply(Fill { shape: Shape::new(dims)?, value: Scalar::of(dtype, 0.0) }, &[])
+    apply(Fill { shape: shape_for("zeros", dims)?, value: Scalar::of(dtype, 0.0) }, &[])
 }
 
 /// A tensor of ones.
 #[track_caller]
 pub fn ones(dims: &[usize], dtype: DType) -> Result<Tensor> {
-    apply(Fill { shape: Shape::new(dims)?, value: Scalar::of(dtype, 1.0) }, &[])
+    apply(Fill { shape: shape_for("ones", dims)?, value: Scalar::of(dtype, 1.0) }, &[])
 }
 
 /// `start`, `start + step`, … before `stop`.

@@ -39,13 +39,18 @@ impl Tensor {
             }
         }
         if let Some(axis) = free {
-            let known = Shape::new(&sizes[..dims.len()])?.elements();
+            let known = self.shape_for("reshape", &sizes[..dims.len()])?.elements();
             if known == 0 || !self.elements().is_multiple_of(known) {
                 return Err(bad(format!("{} elements do not divide into {dims:?}", self.elements())));
             }
             sizes[axis] = self.elements() / known;
         }
-        Shape::new(&sizes[..dims.len()])
+        self.shape_for("reshape", &sizes[..dims.len()])
+    }
+
+    /// A shape for a view of this tensor; an error that names the op where it can't be.
+    fn shape_for(&self, op: &'static str, dims: &[usize]) -> Result<Shape> {
+        Shape::new(dims).map_err(|error| error.of_op(op, &[self.tensor_type()]))
     }
 
     /// The axes in another order; an empty list reverses them.
@@ -76,7 +81,7 @@ impl Tensor {
     /// Broadcast to a larger shape, as a view.
     #[track_caller]
     pub fn expand(&self, dims: &[usize]) -> Result<Tensor> {
-        apply(Expand { shape: Shape::new(dims)? }, &[self])
+        apply(Expand { shape: self.shape_for("expand", dims)? }, &[self])
     }
 
     /// Without the named axes, which must have size 1; an empty list means all of size 1.

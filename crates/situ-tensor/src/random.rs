@@ -44,7 +44,7 @@ impl Generator {
 
     #[track_caller]
     fn draw(&self, distribution: Distribution, dims: &[usize], dtype: DType) -> Result<Tensor> {
-        let shape = Shape::new(dims)?;
+        let shape = Shape::new(dims).map_err(|error| error.of_op("random", &[]))?;
         let stream = self.next.fetch_add(1, Relaxed);
         apply(Random { distribution, seed: self.seed.load(Relaxed), stream, shape, dtype }, &[])
     }

@@ -153,7 +153,8 @@ macro_rules! ops {
             /// The types of its outputs, or the error that says why the inputs do not fit.
             #[inline]
             pub fn infer(&self, inputs: &[TensorType]) -> Result<Outputs> {
-                match self { $(Op::$variant(op) => op.outputs(inputs)),* }
+                let types = match self { $(Op::$variant(op) => op.outputs(inputs)),* };
+                types.map_err(|error| error.of_op(self.name(), inputs))
             }
 
             /// Its arithmetic and bytes.
