@@ -26,17 +26,20 @@ pub(super) fn erfc(x: f64) -> f64 {
     if x > 0.5 { erfc_tail(x) } else { 1.0 - erf(x) }
 }
 
-/// erfc for x > ½: Laplace's continued fraction, evaluated from so far out that e^-40 is left.
+/// erfc for x > ½: Laplace's continued fraction, evaluated from so far out that nothing is left.
 fn erfc_tail(x: f64) -> f64 {
     if x > 30.0 {
         return 0.0;
     }
     let mut fraction = 0.0;
-    let terms = (200.0 / (x * x)) as u32 + 1;
+    let terms = (400.0 / (x * x)) as u32 + 60;
     for k in (1..=terms).rev() {
         fraction = f64::from(k) / 2.0 / (x + fraction);
     }
-    (-x * x).exp() / (std::f64::consts::PI.sqrt() * (x + fraction))
+    // The square's own rounding would be magnified by the exponential.
+    let square = x * x;
+    let rest = x.mul_add(x, -square);
+    (-square).exp() * (1.0 - rest) / (std::f64::consts::PI.sqrt() * (x + fraction))
 }
 
 #[cfg(test)]
