@@ -30,14 +30,23 @@
 
 pub mod algorithms;
 pub mod answer;
+mod busy;
 pub mod check;
 pub mod cost_graph;
+mod engine;
 pub mod error;
+pub mod explain;
+mod fill;
 pub mod machine;
+mod orders;
+mod partial;
 pub mod placement;
 pub mod placer;
 pub mod problem;
+mod random;
+mod ranks;
 pub mod reason;
+mod search;
 pub mod simulate;
 
 pub use algorithms::{place, placer};
@@ -45,6 +54,7 @@ pub use answer::Answer;
 pub use check::check;
 pub use cost_graph::{CostGraph, Edge, GraphFile, Node};
 pub use error::{GraphError, PlaceError};
+pub use explain::{Delta, delta};
 pub use machine::{Device, Link, Machine};
 pub use placement::{Placement, Schedule, Transfer};
 pub use placer::{Budget, Placer};

@@ -1,6 +1,7 @@
 //! The answer: a device, a time and a reason for every node.
 
 use crate::error::PlaceError;
+use crate::explain;
 use crate::placer::Deadline;
 use crate::problem::Problem;
 use crate::reason::Reason;
@@ -63,6 +64,13 @@ impl Schedule {
     /// The device of a node.
     pub fn device_of(&self, node: NodeIndex) -> DeviceIndex {
         self.devices[node].into()
+    }
+
+    /// Whether it is valid for this problem too.
+    pub(crate) fn checked_for(&self, problem: &Problem) -> Result<Schedule, PlaceError> {
+        let devices: Vec<DeviceIndex> = self.devices.iter().map(|&d| d.into()).collect();
+        let order: Vec<NodeIndex> = self.order.iter().map(|&n| n as usize).collect();
+        Schedule::new(problem, &devices, &order)
     }
 }
 
@@ -144,7 +152,7 @@ impl Placement {
     ) -> Result<Placement, PlaceError> {
         let timeline = simulate(problem, schedule)?;
         let lower_bound = 0.0;
-        let reasons = reasons.unwrap_or_default();
+        let reasons = reasons.unwrap_or_else(|| explain::reasons(problem, schedule, timeline.makespan));
         Ok(Placement {
             devices: schedule.devices.iter().map(|&d| d.into()).collect(),
             order: schedule.order.iter().map(|&n| n as usize).collect(),

@@ -9,6 +9,7 @@ mod build;
 mod prices;
 mod read;
 mod routes;
+mod twins;
 
 use crate::cost_graph::{CostGraph, Edge, GraphFile, Node};
 use crate::error::{NodeName, PlaceError};

@@ -55,8 +55,8 @@ pub enum Reason {
     Balanced {
         /// The device that is busy.
         busy: Arc<str>,
-        /// How much longer the step would be with the node there, in seconds.
-        saves: f64,
+        /// How much longer the step would be with the node there, in seconds; none: not simulated.
+        saves: Option<f64>,
     },
     /// The rule `PreferGpu`: a GPU that can run it comes first.
     PreferGpu,
@@ -100,12 +100,13 @@ impl fmt::Display for Reason {
                 write!(f, "saves {} over moving what it reads and writes to {to}", seconds(*saves))
             }
             Reason::MemoryLimit { full } => write!(f, "{full} has no memory left for it"),
-            Reason::Balanced { busy, saves } if *saves <= 0.0 => {
-                write!(f, "{busy} is busy: the step is no shorter with it there")
-            }
-            Reason::Balanced { busy, saves } => {
+            Reason::Balanced { busy, saves: Some(saves) } if *saves > 0.0 => {
                 write!(f, "{busy} is busy: the step would be {} longer with it there", seconds(*saves))
             }
+            Reason::Balanced { busy, saves: Some(_) } => {
+                write!(f, "{busy} is busy: the step is no shorter with it there")
+            }
+            Reason::Balanced { busy, saves: None } => write!(f, "{busy} is busy"),
             Reason::PreferGpu => f.write_str("a GPU that can run it comes first"),
             Reason::OnlyDevice => f.write_str("no other device can run it"),
         }

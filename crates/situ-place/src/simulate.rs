@@ -8,15 +8,14 @@
 //! Promised: every timeline obeys the model of the cost-graph file; the same schedule always has the same times.
 //! Left to others: choosing devices and orders, and checking this module ([`check`](crate::check())).
 
-mod channel;
 mod clock;
 mod delay;
 mod peak;
 
+use crate::busy::Busy;
 use crate::error::{MemoryShortage, PlaceError};
 use crate::placement::{Schedule, Transfer};
 use crate::problem::{Problem, Route};
-pub(crate) use channel::Channel;
 pub(crate) use clock::Clock;
 use delay::Delays;
 pub(crate) use peak::peaks;
@@ -69,7 +68,7 @@ struct Run<'a> {
     start: Vec<f64>,
     finish: Vec<f64>,
     clock: Clock,
-    channels: Vec<Channel>,
+    channels: Vec<Busy>,
     transfers: Vec<Transfer>,
     /// Per node, the copies of its output, as places in `transfers`.
     copies: Vec<SmallVec<[u32; 2]>>,
@@ -86,7 +85,7 @@ impl<'a> Run<'a> {
             start: vec![0.0; count],
             finish: vec![0.0; count],
             clock: Clock::new(problem),
-            channels: vec![Channel::default(); problem.routes.channels],
+            channels: vec![Busy::default(); problem.routes.channels],
             transfers: Vec::new(),
             copies: vec![SmallVec::new(); count],
             delays,

@@ -4,7 +4,8 @@
 //! failing at run time, and a request gives way only where the problem says so. A node without inputs goes with its
 //! readers if they are all on one device that it may run on, as TensorFlow has it.
 
-use crate::error::{MemoryShortage, PlaceError};
+use crate::error::PlaceError;
+use crate::fill::Fill;
 use crate::placement::{Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
@@ -27,39 +28,6 @@ impl Placer for Rules {
     }
 }
 
-/// Bytes that stay on each device, as units are put there one after the other.
-struct Fill {
-    used: Vec<f64>,
-    resident: Vec<bool>,
-}
-
-impl Fill {
-    /// What a unit would add to a device.
-    fn added(&self, problem: &Problem, unit: usize, device: usize) -> f64 {
-        let mut bytes = 0.0;
-        let mut fresh: Vec<u32> = Vec::new();
-        for &node in &problem.units[unit].members {
-            bytes += problem.nodes[node as usize].memory;
-            for &r in problem.uses.row(node as usize) {
-                if !self.resident[device * problem.residents.len() + r as usize] && !fresh.contains(&r) {
-                    fresh.push(r);
-                    bytes += problem.residents[r as usize].bytes;
-                }
-            }
-        }
-        bytes
-    }
-
-    fn put(&mut self, problem: &Problem, unit: usize, device: usize) {
-        self.used[device] += self.added(problem, unit, device);
-        for &node in &problem.units[unit].members {
-            for &r in problem.uses.row(node as usize) {
-                self.resident[device * problem.residents.len() + r as usize] = true;
-            }
-        }
-    }
-}
-
 fn rank(kind: &str) -> u8 {
     match kind {
         "gpu" => 0,
@@ -69,8 +37,7 @@ fn rank(kind: &str) -> u8 {
 }
 
 fn schedule(problem: &Problem) -> Result<(Schedule, Vec<Reason>), PlaceError> {
-    let count = problem.device_count();
-    let mut fill = Fill { used: vec![0.0; count], resident: vec![false; count * problem.residents.len()] };
+    let mut fill = Fill::new(problem);
     let mut device_of: Vec<Option<u16>> = vec![None; problem.units.len()];
     let mut full: Vec<Option<u16>> = vec![None; problem.units.len()];
     let order = problem.order.iter().map(|&n| problem.nodes[n as usize].unit as usize);
@@ -85,11 +52,8 @@ fn schedule(problem: &Problem) -> Result<(Schedule, Vec<Reason>), PlaceError> {
             choices.retain(|&d| d != with);
             choices.insert(0, with);
         }
-        let fits = |d: u16| {
-            fill.used[d as usize] + fill.added(problem, unit, d as usize) <= problem.limit(d as usize)
-        };
-        let Some(&chosen) = choices.iter().find(|&&d| fits(d)) else {
-            return Err(shortage(problem, unit, &choices, &fill));
+        let Some(&chosen) = choices.iter().find(|&&d| fill.fits(problem, unit, d.into())) else {
+            return Err(fill.shortage(problem, unit));
         };
         full[unit] = (chosen != choices[0]).then_some(choices[0]);
         fill.put(problem, unit, chosen.into());
@@ -116,21 +80,6 @@ fn readers_device(problem: &Problem, unit: usize, device_of: &[Option<u16>]) -> 
     let mut devices = readers.filter(|&u| u != unit).map(|u| device_of[u]);
     let first = devices.next()??;
     devices.all(|d| d == Some(first)).then_some(first)
-}
-
-fn shortage(problem: &Problem, unit: usize, choices: &[u16], fill: &Fill) -> PlaceError {
-    let missing = |d: u16| {
-        fill.used[d as usize] + fill.added(problem, unit, d as usize)
-            - problem.devices[d as usize].memory.unwrap_or(f64::INFINITY)
-    };
-    let tightest = choices.iter().copied().min_by(|&a, &b| missing(a).total_cmp(&missing(b))).unwrap_or(0);
-    let limit = problem.devices[tightest as usize].memory.unwrap_or(f64::INFINITY);
-    PlaceError::Memory(Box::new(MemoryShortage {
-        devices: vec![problem.devices[tightest as usize].name.clone()],
-        limit,
-        needed: limit + missing(tightest),
-        what: problem.name_of(problem.units[unit].members[0] as usize).to_string(),
-    }))
 }
 
 fn reason(problem: &Problem, node: usize, full: &[Option<u16>]) -> Reason {

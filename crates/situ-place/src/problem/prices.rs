@@ -48,6 +48,15 @@ impl PriceBook {
         pa == pb && (0..width).all(|i| self.values[(sa + i) as usize] == self.values[(sb + i) as usize])
     }
 
+    /// Whether every pattern treats two devices alike.
+    pub(crate) fn are_twins(&self, a: usize, b: usize) -> bool {
+        let others = || (0..self.devices).filter(|&d| d != a && d != b);
+        self.patterns.iter().all(|p| {
+            let at = |from: usize, to: usize| p[from * self.devices + to];
+            at(a, b) == at(b, a) && others().all(|d| at(a, d) == at(b, d) && at(d, a) == at(d, b))
+        })
+    }
+
     pub(crate) fn for_file(&self, row: u32, devices: &[Device]) -> BTreeMap<String, f64> {
         let mut table = BTreeMap::new();
         for (a, from) in devices.iter().enumerate() {

@@ -17,14 +17,6 @@ impl Clock {
         Clock { slots, last: vec![0.0; problem.device_count()] }
     }
 
-    /// When a node that is ready then would start.
-    pub(crate) fn peek(&self, problem: &Problem, device: usize, ready: f64, seconds: f64) -> f64 {
-        if seconds <= 0.0 {
-            return ready;
-        }
-        self.after_others(problem, device, ready).max(self.slots[device][0])
-    }
-
     /// Takes a slot; returns the start. A node that costs nothing takes none.
     pub(crate) fn claim(&mut self, problem: &Problem, device: usize, ready: f64, seconds: f64) -> f64 {
         if seconds <= 0.0 {

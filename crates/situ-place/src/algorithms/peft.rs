@@ -1,0 +1,70 @@
+//! PEFT: like HEFT, but a node's place is judged by when it is done there plus the least that its readers still need
+//! from there to the end.
+
+use super::Constructive;
+use crate::error::PlaceError;
+use crate::orders::by_key;
+use crate::partial::Partial;
+use crate::placement::Schedule;
+use crate::problem::Problem;
+
+/// See the module's page.
+pub struct Peft;
+
+impl Constructive for Peft {
+    fn name(&self) -> &'static str {
+        "peft"
+    }
+
+    fn schedule(&self, problem: &Problem) -> Result<Schedule, PlaceError> {
+        let count = problem.device_count();
+        let table = optimistic(problem);
+        let mean = |n: usize| {
+            let allowed = &problem.unit_of(n).allowed;
+            allowed.iter().map(|&d| table[n * count + d as usize]).sum::<f64>() / allowed.len().max(1) as f64
+        };
+        let order = by_key(problem, mean);
+        let mut partial = Partial::new(problem);
+        for &node in &order {
+            let node = node as usize;
+            let choices = partial.choices(node);
+            let probes = choices.iter().filter_map(|&d| partial.probe(node, d));
+            let judged = probes.map(|p| (p.finish + table[node * count + p.device as usize], p));
+            let Some((_, best)) = judged.reduce(|a, b| if b.0 < a.0 { b } else { a }) else {
+                return Err(partial.stuck(node));
+            };
+            partial.put(node, best.device);
+        }
+        Ok(partial.schedule())
+    }
+}
+
+/// Node × device → the least time from the end of the node there to the end of everything, each reader on its best
+/// device and all devices idle. Infinite where a reader can't be reached from.
+pub(crate) fn optimistic(problem: &Problem) -> Vec<f64> {
+    let count = problem.device_count();
+    let mut table = vec![0.0; problem.node_count() * count];
+    for &node in problem.order.iter().rev() {
+        let node = node as usize;
+        for &home in &problem.unit_of(node).allowed {
+            let mut longest = 0.0f64;
+            for &e in problem.out_edges.row(node) {
+                let to = problem.edges[e as usize].to as usize;
+                let same = problem.nodes[to].unit == problem.nodes[node].unit;
+                let mut least = f64::INFINITY;
+                for &d in &problem.unit_of(to).allowed {
+                    if same && d != home {
+                        continue;
+                    }
+                    let way = problem.edge_copy(e, home, d)
+                        + problem.seconds(to, d.into())
+                        + table[to * count + d as usize];
+                    least = least.min(way);
+                }
+                longest = longest.max(least);
+            }
+            table[node * count + home as usize] = longest;
+        }
+    }
+    table
+}

@@ -1,0 +1,417 @@
+//! The incremental simulator: what a change of some devices or places does to the makespan, without timing everything
+//! again.
+//!
+//! It keeps the times of one schedule, and the state of slots at regular marks of the order. A trial changes devices
+//! and places, then times nodes from the first one touched: it stops early when some node's finish plus the longest
+//! way from it to the end passes the cutoff, or when nothing differs any more from what was known.
+//!
+//! Promised: an accepted trial has the times of [`simulate_unlimited`](crate::simulate::simulate_unlimited), exactly;
+//! where memory is held by liveness, [`simulate`](crate::simulate()) has the last word on every trial that would be
+//! accepted. Left to others: which trials to make.
+
+mod links;
+mod slots;
+mod trial;
+
+use crate::error::PlaceError;
+use crate::fill::Fill;
+use crate::placement::Schedule;
+use crate::problem::{NONE, Problem};
+use crate::simulate::simulate;
+use links::Links;
+use slots::Slots;
+use trial::Trial;
+
+/// Places between two marks.
+const STRIDE: usize = 32;
+
+pub(crate) struct Engine<'p> {
+    pub problem: &'p Problem,
+    pub devices: Vec<u16>,
+    pub order: Vec<u32>,
+    place: Vec<u32>,
+    pub start: Vec<f64>,
+    pub finish: Vec<f64>,
+    /// The longest way from the end of each node to the end of everything, links to themselves.
+    tail: Vec<f64>,
+    /// The place of each node's last reader.
+    last_reader: Vec<u32>,
+    /// The latest finish among the places before, and from, each place.
+    latest_before: Vec<f64>,
+    latest_from: Vec<f64>,
+    slots: Slots,
+    links: Option<Links>,
+    fill: Fill,
+    /// Bytes of all outputs, where some device's memory is limited and outputs take any.
+    outputs: f64,
+    /// The makespan within the memory limits.
+    makespan: f64,
+    trial: Trial,
+}
+
+impl<'p> Engine<'p> {
+    pub(crate) fn new(problem: &'p Problem, schedule: &Schedule) -> Result<Engine<'p>, PlaceError> {
+        let count = problem.node_count();
+        let limited = problem.devices.iter().any(|d| d.memory.is_some());
+        let outputs = if limited { problem.nodes.iter().map(|n| n.output_bytes).sum() } else { 0.0 };
+        let linked = problem.edges.iter().any(|e| e.price == NONE) && problem.routes.channels > 0;
+        let mut engine = Engine {
+            problem,
+            devices: schedule.devices.clone(),
+            order: schedule.order.clone(),
+            place: vec![0; count],
+            start: vec![0.0; count],
+            finish: vec![0.0; count],
+            tail: vec![0.0; count],
+            last_reader: vec![0; count],
+            latest_before: vec![0.0; count + 1],
+            latest_from: vec![0.0; count + 1],
+            slots: Slots::new(problem, STRIDE),
+            links: linked.then(|| Links::new(problem)),
+            fill: Fill::new(problem),
+            outputs,
+            makespan: 0.0,
+            trial: Trial::new(count),
+        };
+        engine.load(schedule)?;
+        Ok(engine)
+    }
+
+    /// Starts again from another schedule.
+    pub(crate) fn load(&mut self, schedule: &Schedule) -> Result<(), PlaceError> {
+        let timeline = simulate(self.problem, schedule)?;
+        self.devices.copy_from_slice(&schedule.devices);
+        self.order.copy_from_slice(&schedule.order);
+        for (i, &node) in self.order.iter().enumerate() {
+            self.place[node as usize] = i as u32;
+        }
+        self.fill = Fill::new(self.problem);
+        for (unit, row) in self.problem.units.iter().enumerate() {
+            self.fill.put(self.problem, unit, self.devices[row.members[0] as usize].into());
+        }
+        self.find_last_readers(0, self.order.len());
+        for i in (0..self.order.len()).rev() {
+            let node = self.order[i] as usize;
+            self.tail[node] = self.tail_of(node, None);
+        }
+        self.trial.reset();
+        self.trial.first = 0;
+        self.makespan = f64::INFINITY;
+        let quick = self.run(f64::INFINITY);
+        debug_assert!(quick.is_some());
+        self.keep();
+        self.makespan = timeline.makespan;
+        Ok(())
+    }
+
+    pub(crate) fn makespan(&self) -> f64 {
+        self.makespan
+    }
+
+    pub(crate) fn schedule(&self) -> Schedule {
+        Schedule { devices: self.devices.clone(), order: self.order.clone() }
+    }
+
+    pub(crate) fn place_of(&self, node: usize) -> usize {
+        self.place[node] as usize
+    }
+
+    pub(crate) fn unit_device(&self, unit: usize) -> u16 {
+        self.devices[self.problem.units[unit].members[0] as usize]
+    }
+
+    pub(crate) fn fill(&self) -> &Fill {
+        &self.fill
+    }
+
+    fn find_last_readers(&mut self, from: usize, to: usize) {
+        for i in from..to {
+            let node = self.order[i] as usize;
+            let readers = self.problem.outs(node).map(|e| self.place[e.to as usize]);
+            self.last_reader[node] = readers.max().unwrap_or(0);
+        }
+    }
+
+    /// The tail of a node from its readers' tails; those up to the place `replaced` are the trial's.
+    #[inline]
+    fn tail_of(&self, node: usize, replaced: Option<usize>) -> f64 {
+        let home = self.devices[node];
+        let mut tail = 0.0f64;
+        for &e in self.problem.out_edges.row(node) {
+            let to = self.problem.edges[e as usize].to as usize;
+            let there = self.devices[to];
+            let trial = replaced.is_some_and(|last| self.place[to] as usize <= last);
+            let beyond = if trial { self.trial.tail[to] } else { self.tail[to] };
+            let copy = if there == home { 0.0 } else { self.problem.edge_copy(e, home, there) };
+            tail = tail.max(copy + self.problem.seconds(to, there.into()) + beyond);
+        }
+        tail
+    }
+
+    /// A trial begins: change devices and places, then [`evaluate`](Engine::evaluate) it.
+    pub(crate) fn begin(&mut self) {
+        self.trial.reset();
+    }
+
+    /// In the trial, a group goes to another device.
+    pub(crate) fn set_device(&mut self, unit: usize, device: u16) {
+        let problem = self.problem;
+        let old = self.unit_device(unit);
+        if old == device {
+            return;
+        }
+        self.trial.moved.push((unit as u32, old));
+        self.fill.take(problem, unit, old.into());
+        self.fill.put(problem, unit, device.into());
+        for &member in &problem.units[unit].members {
+            let member = member as usize;
+            self.devices[member] = device;
+            self.trial.touch(self.place[member] as usize);
+            // Copies that serve several readers differently may change for readers before this one.
+            for edge in problem.ins(member) {
+                if !problem.uniform[edge.from as usize] {
+                    self.trial.first = self.trial.first.min(self.place[edge.from as usize] as usize);
+                }
+            }
+        }
+    }
+
+    /// In the trial, the node at one place goes to another place; those between close up. Says whether that keeps
+    /// every node after its inputs; if not, nothing changes.
+    pub(crate) fn shift(&mut self, from: usize, to: usize) -> bool {
+        let node = self.order[from] as usize;
+        let fits = if to < from {
+            self.problem.ins(node).all(|e| (self.place[e.from as usize] as usize) < to)
+        } else {
+            self.problem.outs(node).all(|e| self.place[e.to as usize] as usize > to)
+        };
+        if !fits || from == to {
+            return false;
+        }
+        self.rotate(from, to);
+        self.trial.shifts.push((from as u32, to as u32));
+        self.trial.touch(from.min(to));
+        self.trial.touch(from.max(to));
+        true
+    }
+
+    fn rotate(&mut self, from: usize, to: usize) {
+        let (low, high) = (from.min(to), from.max(to));
+        if from < to {
+            self.order[low..=high].rotate_left(1);
+        } else {
+            self.order[low..=high].rotate_right(1);
+        }
+        for i in low..=high {
+            self.place[self.order[i] as usize] = i as u32;
+        }
+    }
+
+    /// Whether the trial keeps what stays on each device within its memory.
+    pub(crate) fn fits(&self) -> bool {
+        let units = self.trial.moved.iter().map(|&(unit, _)| self.unit_device(unit as usize) as usize);
+        units.into_iter().all(|d| self.fill.used(d) <= self.problem.limit(d))
+    }
+
+    /// The trial's makespan, if it is at most the cutoff and memory suffices. Then [`accept`](Engine::accept) or
+    /// [`reject`](Engine::reject) it.
+    pub(crate) fn evaluate(&mut self, cutoff: f64) -> Option<f64> {
+        if !self.fits() {
+            return None;
+        }
+        let quick = self.run(cutoff)?;
+        self.trial.makespan = quick;
+        if self.outputs > 0.0 && self.memory_may_run_out() {
+            let timeline = simulate(self.problem, &self.schedule()).ok()?;
+            if timeline.makespan > cutoff {
+                return None;
+            }
+            self.trial.makespan = timeline.makespan;
+        }
+        Some(self.trial.makespan)
+    }
+
+    /// Whether some device could not hold every output at once beside what stays there.
+    fn memory_may_run_out(&self) -> bool {
+        (0..self.problem.device_count()).any(|d| self.fill.used(d) + self.outputs > self.problem.limit(d))
+    }
+
+    pub(crate) fn accept(&mut self) {
+        self.makespan = self.trial.makespan;
+        if !self.trial.shifts.is_empty() {
+            // Readers' places changed, and with them what is known of any node before them.
+            self.find_last_readers(0, self.trial.last + 1);
+        }
+        self.keep();
+        self.update_tails();
+    }
+
+    pub(crate) fn reject(&mut self) {
+        for i in self.trial.first.min(self.trial.stop)..self.trial.stop {
+            let node = self.order[i] as usize;
+            (self.start[node], self.finish[node]) = self.trial.old[i];
+        }
+        while let Some((from, to)) = self.trial.shifts.pop() {
+            self.rotate(to as usize, from as usize);
+        }
+        while let Some((unit, old)) = self.trial.moved.pop() {
+            let now = self.unit_device(unit as usize);
+            self.fill.take(self.problem, unit as usize, now.into());
+            self.fill.put(self.problem, unit as usize, old.into());
+            for &member in &self.problem.units[unit as usize].members {
+                self.devices[member as usize] = old;
+            }
+        }
+        self.trial.reset();
+    }
+
+    /// The last place of a node that moved in the trial.
+    fn last_moved(&self) -> Option<usize> {
+        let units = self.trial.moved.iter().flat_map(|&(unit, _)| &self.problem.units[unit as usize].members);
+        units.map(|&n| self.place[n as usize] as usize).max()
+    }
+
+    /// Times the nodes from the first one touched. None: some node is done too late for the cutoff.
+    fn run(&mut self, cutoff: f64) -> Option<f64> {
+        let (problem, count) = (self.problem, self.order.len());
+        let first = self.trial.first.min(count);
+        // Sums along a path are rounded in another order than times.
+        let cutoff = cutoff * (1.0 + 1e-12);
+        let moved = self.last_moved();
+        if let Some(last) = moved {
+            for i in (first..=last).rev() {
+                let node = self.order[i] as usize;
+                self.trial.tail[node] = self.tail_of(node, Some(last));
+            }
+        }
+        let moved = moved.map_or(0, |last| last + 1);
+        self.slots.restore(first / STRIDE);
+        for i in first / STRIDE * STRIDE..first {
+            let node = self.order[i] as usize;
+            let seconds = self.finish[node] - self.start[node];
+            let cost = problem.seconds(node, self.devices[node].into());
+            if cost > 0.0 {
+                debug_assert!((seconds - cost).abs() <= 1e-9 * self.finish[node].abs().max(cost));
+                self.slots.claim(self.devices[node].into(), self.start[node], cost);
+            }
+        }
+        if let Some(links) = &mut self.links {
+            links.begin(first);
+        }
+        let mut latest = self.latest_before[first];
+        let mut unsettled = self.trial.last;
+        for i in first..count {
+            if i % STRIDE == 0 && i > first {
+                self.slots.save(i / STRIDE);
+                if i > unsettled && self.links.is_none() && self.slots.same(i / STRIDE) {
+                    self.trial.stop = i;
+                    self.trial.latest = latest;
+                    return Some(latest.max(self.latest_from[i]));
+                }
+            }
+            let node = self.order[i] as usize;
+            let device = self.devices[node];
+            let ready = self.ready(node, device, i);
+            let seconds = problem.seconds(node, device.into());
+            let start = if seconds > 0.0 { self.slots.claim(device.into(), ready, seconds) } else { ready };
+            let finish = start + seconds;
+            let tail = if i < moved { self.trial.tail[node] } else { self.tail[node] };
+            self.trial.old[i] = (self.start[node], self.finish[node]);
+            self.trial.stop = i + 1;
+            if finish != self.finish[node] || i <= self.trial.last {
+                unsettled = unsettled.max(self.last_reader[node] as usize);
+            }
+            self.start[node] = start;
+            self.finish[node] = finish;
+            latest = latest.max(finish);
+            // Infinite where a copy has no way.
+            if finish + tail > cutoff || finish == f64::INFINITY {
+                return None;
+            }
+        }
+        self.trial.latest = latest;
+        Some(latest)
+    }
+
+    /// When everything that a node reads is on its device.
+    #[inline]
+    fn ready(&mut self, node: usize, device: u16, place: usize) -> f64 {
+        let problem = self.problem;
+        let mut ready = 0.0f64;
+        for &e in problem.in_edges.row(node) {
+            let edge = &problem.edges[e as usize];
+            let from = edge.from as usize;
+            let home = self.devices[from];
+            let there = if home == device {
+                self.finish[from]
+            } else if edge.price != NONE {
+                let seconds = if problem.uniform[from] {
+                    problem.prices.seconds(edge.price, home, device)
+                } else {
+                    problem.priced_copy(from, &self.devices, device)
+                };
+                self.finish[from] + seconds
+            } else if let Some(links) = &mut self.links {
+                links.arrival(problem, &self.devices, from, self.finish[from], device, place)
+            } else {
+                f64::INFINITY
+            };
+            ready = ready.max(there);
+        }
+        ready
+    }
+
+    /// What the run found is what is known from now on.
+    fn keep(&mut self) {
+        let (first, stop, count) =
+            (self.trial.first.min(self.order.len()), self.trial.stop, self.order.len());
+        let marks = first / STRIDE + 1..stop.div_ceil(STRIDE).max(first / STRIDE + 1);
+        self.slots.keep(marks);
+        if let Some(links) = &mut self.links {
+            links.keep();
+        }
+        for i in first..count {
+            let latest = self.latest_before[i].max(self.finish[self.order[i] as usize]);
+            if i >= stop && latest == self.latest_before[i + 1] {
+                break;
+            }
+            self.latest_before[i + 1] = latest;
+        }
+        for i in (0..stop).rev() {
+            let latest = self.latest_from[i + 1].max(self.finish[self.order[i] as usize]);
+            if i < first && latest == self.latest_from[i] {
+                break;
+            }
+            self.latest_from[i] = latest;
+        }
+    }
+
+    /// Tails of the nodes that moved and of all that lead to them, as far as they change.
+    fn update_tails(&mut self) {
+        let Some(last) = self.last_moved() else { return };
+        for &(unit, _) in &self.trial.moved {
+            for &member in &self.problem.units[unit as usize].members {
+                self.trial.stale[member as usize] = true;
+                for edge in self.problem.ins(member as usize) {
+                    self.trial.stale[edge.from as usize] = true;
+                }
+            }
+        }
+        for i in (0..=last).rev() {
+            let node = self.order[i] as usize;
+            if !std::mem::replace(&mut self.trial.stale[node], false) {
+                continue;
+            }
+            let tail = self.tail_of(node, None);
+            if tail != self.tail[node] {
+                self.tail[node] = tail;
+                for edge in self.problem.ins(node) {
+                    self.trial.stale[edge.from as usize] = true;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Why each node is where it is, read off a finished schedule, and what another device would have changed.
+
+use crate::error::PlaceError;
+use crate::fill::Fill;
+use crate::placement::{Placement, Schedule};
+use crate::problem::Problem;
+use crate::reason::{Reason, fixed};
+use crate::simulate::{simulate, simulate_unlimited};
+use crate::{DeviceIndex, NodeIndex};
+use std::sync::Arc;
+
+/// Simulations that an answer may spend on its reasons, in node steps: a few milliseconds.
+const STEPS: usize = 200_000;
+
+/// What moving a node, with everything colocated with it, would change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delta {
+    /// The change of the makespan, in seconds.
+    pub seconds: f64,
+    /// The device that would exceed its memory the most, and by how many bytes; the times are then as if it did not
+    /// matter.
+    pub over: Option<(DeviceIndex, f64)>,
+}
+
+/// The change of the makespan with a node's whole colocation group on another device, and all other devices and the
+/// order kept. An error where the group can't run there, or its tensors can't get there.
+pub fn delta(
+    problem: &Problem,
+    placement: &Placement,
+    node: NodeIndex,
+    device: DeviceIndex,
+) -> Result<Delta, PlaceError> {
+    if !problem.allowed(node).any(|d| d == device) {
+        let can = problem.allowed(node).map(|d| problem.device(d).name.clone()).collect();
+        let asked =
+            problem.devices().get(device).map_or_else(|| format!("device {device}"), |d| d.name.clone());
+        return Err(PlaceError::Request { node: problem.name_of(node), asked, can });
+    }
+    let schedule = moved(problem, &placement.schedule(), node, device as u16);
+    delta_of(problem, &schedule, placement.makespan)
+}
+
+fn moved(problem: &Problem, schedule: &Schedule, node: usize, device: u16) -> Schedule {
+    let mut schedule = schedule.clone();
+    for &member in &problem.unit_of(node).members {
+        schedule.devices[member as usize] = device;
+    }
+    schedule
+}
+
+pub(crate) fn delta_of(problem: &Problem, schedule: &Schedule, makespan: f64) -> Result<Delta, PlaceError> {
+    match simulate(problem, schedule) {
+        Ok(timeline) => Ok(Delta { seconds: timeline.makespan - makespan, over: None }),
+        Err(PlaceError::Memory(_)) => {
+            let timeline = simulate_unlimited(problem, schedule)?;
+            Ok(Delta { seconds: timeline.makespan - makespan, over: timeline.excess(problem) })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A reason for every node.
+pub(crate) fn reasons(problem: &Problem, schedule: &Schedule, makespan: f64) -> Vec<Reason> {
+    let mut fill = Fill::new(problem);
+    for (unit, row) in problem.units.iter().enumerate() {
+        fill.put(problem, unit, schedule.devices[row.members[0] as usize].into());
+    }
+    let names: Vec<Arc<str>> = problem.devices.iter().map(|d| Arc::from(d.name.as_str())).collect();
+    let mut explain = Explain { problem, schedule, makespan, fill, names, steps: STEPS };
+    let leaders: Vec<usize> = problem.units.iter().map(|u| leader(problem, &u.members)).collect();
+    let of_leader: Vec<Option<Reason>> =
+        leaders.iter().map(|&n| fixed(problem, n).is_none().then(|| explain.by_cost(n))).collect();
+    (0..problem.node_count())
+        .map(|node| {
+            let unit = problem.nodes[node].unit as usize;
+            match (fixed(problem, node), &of_leader[unit]) {
+                (Some(reason), _) => reason,
+                (None, Some(reason)) if leaders[unit] == node => reason.clone(),
+                (None, _) => Reason::Colocated { with: problem.name_of(leaders[unit]) },
+            }
+        })
+        .collect()
+}
+
+/// The member that costs the most decides for its group.
+fn leader(problem: &Problem, members: &[u32]) -> usize {
+    let weight =
+        |n: usize| problem.unit_of(n).allowed.iter().map(|&d| problem.seconds(n, d.into())).sum::<f64>();
+    let members = members.iter().map(|&n| n as usize);
+    members.reduce(|a, b| if weight(b) > weight(a) { b } else { a }).unwrap_or(0)
+}
+
+struct Explain<'a> {
+    problem: &'a Problem,
+    schedule: &'a Schedule,
+    makespan: f64,
+    fill: Fill,
+    names: Vec<Arc<str>>,
+    steps: usize,
+}
+
+impl Explain<'_> {
+    fn by_cost(&mut self, node: usize) -> Reason {
+        let problem = self.problem;
+        let unit = problem.nodes[node].unit as usize;
+        let here = self.schedule.devices[node];
+        let work = |d: u16| {
+            let members = problem.units[unit].members.iter();
+            members.map(|&m| problem.seconds(m as usize, d.into())).sum::<f64>()
+        };
+        let others = problem.units[unit].allowed.iter().copied().filter(|&d| d != here);
+        let Some(fastest) = others.clone().min_by(|&a, &b| work(a).total_cmp(&work(b))) else {
+            return Reason::OnlyDevice;
+        };
+        if work(here) <= work(fastest) {
+            // A twin that is just as fast says little; the next slower device says why it is not there.
+            let slower =
+                others.filter(|&d| work(d) > work(here)).min_by(|&a, &b| work(a).total_cmp(&work(b)));
+            let than = slower.unwrap_or(fastest);
+            return Reason::Faster { than: self.name(than), saves: work(than) - work(here) };
+        }
+        self.fill.take(problem, unit, here.into());
+        let fits = self.fill.fits(problem, unit, fastest.into());
+        self.fill.put(problem, unit, here.into());
+        if !fits {
+            return Reason::MemoryLimit { full: self.name(fastest) };
+        }
+        let (stay, go) = (work(here) + self.copies(unit, here), work(fastest) + self.copies(unit, fastest));
+        if stay < go {
+            return Reason::CheaperThanMoving { to: self.name(fastest), saves: go - stay };
+        }
+        if self.steps < problem.node_count() {
+            return Reason::Balanced { busy: self.name(fastest), saves: None };
+        }
+        self.steps -= problem.node_count();
+        let schedule = moved(problem, self.schedule, node, fastest);
+        match delta_of(problem, &schedule, self.makespan) {
+            Ok(Delta { over: Some(_), .. }) => Reason::MemoryLimit { full: self.name(fastest) },
+            Ok(Delta { seconds, .. }) => Reason::Balanced { busy: self.name(fastest), saves: Some(seconds) },
+            Err(_) => Reason::CheaperThanMoving { to: self.name(fastest), saves: 0.0 },
+        }
+    }
+
+    fn name(&self, device: u16) -> Arc<str> {
+        self.names[device as usize].clone()
+    }
+
+    /// Seconds of the copies into and out of a group on a device, with everything else where it is.
+    fn copies(&self, unit: usize, device: u16) -> f64 {
+        let (problem, devices) = (self.problem, &self.schedule.devices);
+        let mut seconds = 0.0;
+        for &member in &problem.units[unit].members {
+            let member = member as usize;
+            for &e in problem.in_edges.row(member) {
+                let from = problem.edges[e as usize].from as usize;
+                if problem.nodes[from].unit as usize != unit {
+                    seconds += problem.edge_copy(e, devices[from], device);
+                }
+            }
+            let mut reached: Vec<u16> = Vec::new();
+            for &e in problem.out_edges.row(member) {
+                let to = problem.edges[e as usize].to as usize;
+                if problem.nodes[to].unit as usize != unit && !reached.contains(&devices[to]) {
+                    reached.push(devices[to]);
+                    seconds += problem.edge_copy(e, device, devices[to]);
+                }
+            }
+        }
+        seconds
+    }
+}

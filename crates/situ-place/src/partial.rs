@@ -1,0 +1,226 @@
+//! A schedule under construction: what constructive algorithms ask ("when would this node be done there?") and tell.
+//!
+//! Times here decide; they are not the answer's times, which the simulator finds afterwards. Slots are filled by
+//! insertion: a node may go into a gap that was left before.
+
+use crate::busy::Busy;
+use crate::error::PlaceError;
+use crate::fill::Fill;
+use crate::orders::by_start;
+use crate::placement::Schedule;
+use crate::problem::{NONE, Problem, Route};
+use smallvec::SmallVec;
+
+const NOWHERE: u16 = u16::MAX;
+
+/// Where a node would go, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe {
+    pub device: u16,
+    pub start: f64,
+    pub finish: f64,
+}
+
+pub(crate) struct Partial<'p> {
+    pub problem: &'p Problem,
+    pub fill: Fill,
+    pub unit_device: Vec<u16>,
+    pub devices: Vec<u16>,
+    pub start: Vec<f64>,
+    pub finish: Vec<f64>,
+    lanes: Vec<Vec<Busy>>,
+    last: Vec<f64>,
+    channels: Vec<Busy>,
+    /// Per node, the devices that have a copy of its output, and when it is there.
+    copies: Vec<SmallVec<[(u16, f64); 2]>>,
+}
+
+impl<'p> Partial<'p> {
+    pub(crate) fn new(problem: &'p Problem) -> Partial<'p> {
+        let count = problem.node_count();
+        let unit_device = problem.units.iter().map(|u| match u.allowed[..] {
+            [device] => device,
+            _ => NOWHERE,
+        });
+        let lanes =
+            problem.devices.iter().map(|d| vec![Busy::default(); (d.slots as usize).min(count.max(1))]);
+        Partial {
+            problem,
+            fill: Fill::with_fixed(problem),
+            unit_device: unit_device.collect(),
+            devices: vec![NOWHERE; count],
+            start: vec![0.0; count],
+            finish: vec![0.0; count],
+            lanes: lanes.collect(),
+            last: vec![0.0; problem.device_count()],
+            channels: vec![Busy::default(); problem.routes.channels],
+            copies: vec![SmallVec::new(); count],
+        }
+    }
+
+    /// The devices that a node can still go to: its group's, if that has one, else those with memory left.
+    pub(crate) fn choices(&self, node: usize) -> SmallVec<[u16; 8]> {
+        let unit = self.problem.nodes[node].unit as usize;
+        if self.unit_device[unit] != NOWHERE {
+            return SmallVec::from_slice(&[self.unit_device[unit]]);
+        }
+        let allowed = self.problem.units[unit].allowed.iter().copied();
+        allowed.filter(|&d| self.fill.fits(self.problem, unit, d.into())).collect()
+    }
+
+    /// When everything that a node reads would be on a device.
+    pub(crate) fn ready(&self, node: usize, device: u16) -> f64 {
+        let mut ready = 0.0f64;
+        for &e in self.problem.in_edges.row(node) {
+            let from = self.problem.edges[e as usize].from as usize;
+            ready = ready.max(self.arrival(e, from, device));
+            if ready == f64::INFINITY {
+                break;
+            }
+        }
+        ready
+    }
+
+    fn arrival(&self, edge: u32, from: usize, device: u16) -> f64 {
+        let home = self.devices[from];
+        if home == device {
+            return self.finish[from];
+        }
+        if let Some(copy) = self.copies[from].iter().find(|c| c.0 == device) {
+            return copy.1;
+        }
+        let row = &self.problem.edges[edge as usize];
+        if row.price != NONE {
+            return self.finish[from] + self.problem.prices.seconds(row.price, home, device);
+        }
+        let routes = &self.problem.routes;
+        let hop = |from: u16, to: u16, ready: f64| match routes.link(from, to) {
+            Some(link) => {
+                let seconds = link.latency + row.bytes / link.bandwidth;
+                self.channels[link.channel as usize].peek(ready, seconds) + seconds
+            }
+            None => f64::INFINITY,
+        };
+        match routes.get(home, device) {
+            Route::None => f64::INFINITY,
+            Route::Direct(_) => hop(home, device, self.finish[from]),
+            Route::Via(middle) => {
+                let there = self.copies[from].iter().find(|c| c.0 == middle).map(|c| c.1);
+                hop(middle, device, there.unwrap_or_else(|| hop(home, middle, self.finish[from])))
+            }
+        }
+    }
+
+    /// When a node would run on a device; none if its inputs can't get there.
+    pub(crate) fn probe(&self, node: usize, device: u16) -> Option<Probe> {
+        let ready = self.ready(node, device);
+        let seconds = self.problem.seconds(node, device.into());
+        if !(ready + seconds).is_finite() {
+            return None;
+        }
+        let start = self.earliest(device.into(), ready, seconds).0;
+        Some(Probe { device, start, finish: start + seconds })
+    }
+
+    /// The start, the slot, and the place in the slot's list.
+    fn earliest(&self, device: usize, ready: f64, seconds: f64) -> (f64, usize, usize) {
+        if seconds <= 0.0 {
+            return (ready, 0, NONE as usize);
+        }
+        let group = self.problem.compute_of[device];
+        let ready = if group == NONE {
+            ready
+        } else {
+            let others =
+                self.problem.compute_groups[group as usize].iter().filter(|&&d| d as usize != device);
+            others.map(|&d| self.last[d as usize]).fold(ready, f64::max)
+        };
+        let mut best = (f64::INFINITY, 0, 0);
+        let mut idle = f64::INFINITY;
+        for (i, lane) in self.lanes[device].iter().enumerate() {
+            let (start, at) = lane.fit(ready, seconds);
+            let before = start - lane.end_before(at);
+            if start < best.0 || (start == best.0 && before < idle) {
+                best = (start, i, at);
+                idle = before;
+            }
+        }
+        best
+    }
+
+    /// Puts a node on a device, with its group, and makes the copies it reads.
+    pub(crate) fn put(&mut self, node: usize, device: u16) {
+        let problem = self.problem;
+        let unit = problem.nodes[node].unit as usize;
+        if self.unit_device[unit] == NOWHERE {
+            self.unit_device[unit] = device;
+            self.fill.put(problem, unit, device.into());
+        }
+        let mut ready = 0.0f64;
+        for &e in problem.in_edges.row(node) {
+            let from = problem.edges[e as usize].from as usize;
+            ready = ready.max(self.copy(e, from, device));
+        }
+        let seconds = problem.seconds(node, device.into());
+        let (start, slot, at) = self.earliest(device.into(), ready, seconds);
+        if at != NONE as usize {
+            self.lanes[device as usize][slot].insert(at, start, start + seconds);
+            self.last[device as usize] = self.last[device as usize].max(start + seconds);
+        }
+        self.devices[node] = device;
+        self.start[node] = start;
+        self.finish[node] = start + seconds;
+    }
+
+    fn copy(&mut self, edge: u32, from: usize, device: u16) -> f64 {
+        let there = self.arrival(edge, from, device);
+        let home = self.devices[from];
+        if home == device || self.copies[from].iter().any(|c| c.0 == device) {
+            return there;
+        }
+        let row = self.problem.edges[edge as usize];
+        if row.price == NONE {
+            match self.problem.routes.get(home, device) {
+                Route::None => {}
+                Route::Direct(_) => self.claim(home, device, row.bytes, self.finish[from]),
+                Route::Via(middle) => {
+                    let first = self.copy(edge, from, middle);
+                    self.claim(middle, device, row.bytes, first);
+                }
+            }
+        }
+        self.copies[from].push((device, there));
+        there
+    }
+
+    fn claim(&mut self, from: u16, to: u16, bytes: f64, ready: f64) {
+        if let Some(link) = self.problem.routes.link(from, to) {
+            self.channels[link.channel as usize].claim(ready, link.latency + bytes / link.bandwidth);
+        }
+    }
+
+    /// The error of a node that can go nowhere.
+    pub(crate) fn stuck(&self, node: usize) -> PlaceError {
+        let unit = self.problem.nodes[node].unit as usize;
+        let Some(&device) = self.choices(node).first() else { return self.fill.shortage(self.problem, unit) };
+        let far = self.problem.ins(node).map(|e| e.from as usize).find(|&from| {
+            let home = self.devices[from];
+            home != device
+                && !self.problem.is_priced(from)
+                && self.problem.routes.get(home, device) == Route::None
+        });
+        let from = far.or(self.problem.ins(node).map(|e| e.from as usize).next()).unwrap_or(node);
+        let name = |d: u16| self.problem.devices.get(d as usize).map_or(String::new(), |d| d.name.clone());
+        PlaceError::NoRoute {
+            node: self.problem.name_of(from),
+            from: name(self.devices[from]),
+            to: name(device),
+        }
+    }
+
+    /// The schedule so far: every node must have been put somewhere.
+    pub(crate) fn schedule(self) -> Schedule {
+        let order = by_start(self.problem, &self.start, &self.finish);
+        Schedule { devices: self.devices, order }
+    }
+}

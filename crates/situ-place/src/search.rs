@@ -1,0 +1,111 @@
+//! Local search on the incremental simulator.
+//!
+//! A walk that accepts a change if it makes the step no longer than a threshold, which is drawn anew for each change and
+//! shrinks over the round: the simulator can then stop as soon as a change is seen to be too slow. Changes are aimed at
+//! the critical path: only what touches it can make the step shorter.
+//!
+//! Promised: the best schedule it has seen, never worse than the one it began with; the same for the same seed and
+//! number of moves. Left to others: where to begin.
+
+mod critical;
+mod moves;
+
+use crate::engine::Engine;
+use crate::error::PlaceError;
+use crate::placement::Schedule;
+use crate::placer::Deadline;
+use crate::problem::Problem;
+use crate::random::Random;
+
+/// How much the first threshold of a round may lengthen the step, as a share of it, and the last.
+const WARM: f64 = 0.01;
+const COLD: f64 = 0.0001;
+
+/// What is left to spend.
+#[derive(Clone, Copy)]
+pub(crate) struct Purse {
+    pub moves: u64,
+    pub spent: u64,
+    pub clock: Deadline,
+}
+
+impl Purse {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.spent >= self.moves || (self.spent.is_multiple_of(32) && self.clock.passed())
+    }
+}
+
+pub(crate) struct Search<'p> {
+    problem: &'p Problem,
+    pub engine: Engine<'p>,
+    random: Random,
+    best: Schedule,
+    best_makespan: f64,
+    /// Nodes on a critical path of the engine's schedule, first to last.
+    critical: Vec<u32>,
+    critical_is_stale: bool,
+    /// Scratch: groups to move.
+    chunk: Vec<u32>,
+    in_chunk: Vec<bool>,
+}
+
+impl<'p> Search<'p> {
+    pub(crate) fn new(
+        problem: &'p Problem,
+        start: &Schedule,
+        random: Random,
+    ) -> Result<Search<'p>, PlaceError> {
+        let engine = Engine::new(problem, start)?;
+        Ok(Search {
+            problem,
+            best_makespan: engine.makespan(),
+            engine,
+            random,
+            best: start.clone(),
+            critical: Vec::new(),
+            critical_is_stale: true,
+            chunk: Vec::new(),
+            in_chunk: vec![false; problem.units.len()],
+        })
+    }
+
+    pub(crate) fn best(&self) -> (f64, &Schedule) {
+        (self.best_makespan, &self.best)
+    }
+
+    /// One round: from warm to cold in so many moves, or until the purse is empty or the bound is reached.
+    pub(crate) fn round(&mut self, purse: &mut Purse, moves: u64, bound: f64) {
+        let begun = purse.spent;
+        let cooling = (COLD / WARM).ln();
+        let mut heat = 0.0;
+        while purse.spent - begun < moves && !purse.is_empty() && self.best_makespan > bound {
+            if (purse.spent - begun).is_multiple_of(64) {
+                let progress = (purse.spent - begun) as f64 / moves as f64;
+                heat = WARM * (cooling * progress).exp() * self.best_makespan;
+            }
+            purse.spent += 1;
+            let cutoff = self.engine.makespan() - heat * (1.0 - self.random.unit()).ln();
+            self.engine.begin();
+            if !self.propose() {
+                self.engine.reject();
+                continue;
+            }
+            let Some(makespan) = self.engine.evaluate(cutoff) else {
+                self.engine.reject();
+                continue;
+            };
+            self.engine.accept();
+            self.critical_is_stale = true;
+            if makespan < self.best_makespan {
+                self.best_makespan = makespan;
+                self.best = self.engine.schedule();
+            }
+        }
+    }
+
+    /// Goes back to the best schedule.
+    pub(crate) fn return_to_best(&mut self) -> Result<(), PlaceError> {
+        self.critical_is_stale = true;
+        self.engine.load(&self.best)
+    }
+}
