@@ -8,6 +8,7 @@ mod fused;
 mod generate;
 mod index;
 mod layer_norm;
+mod matmul;
 mod movement;
 mod random;
 mod reduce;
@@ -46,6 +47,7 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     let mut registry = Registry::default();
     elementwise::register(&mut registry);
     fused::register(&mut registry);
+    matmul::register(&mut registry);
     reduce::register(&mut registry);
     softmax::register(&mut registry);
     cross_entropy::register(&mut registry);

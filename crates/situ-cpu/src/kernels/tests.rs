@@ -5,10 +5,12 @@ use situ_core::{Axes, Budget, DType, DeviceId, Layout, Real, Result, Shape, Tens
 use situ_device::{Arg, Block, Call, Device, Open, Region};
 use situ_ir::Op;
 use situ_ir::ops::{
-    Binary, BinaryKind, CrossEntropy, Fused, LayerNorm, Program, Reduce, ReduceKind, Register, Softmax,
-    SparseCrossEntropy, Step, Unary, UnaryKind,
+    Binary, BinaryKind, CrossEntropy, Fused, LayerNorm, Matmul, Program, Reduce, ReduceKind, Register,
+    Softmax, SparseCrossEntropy, Step, Unary, UnaryKind,
 };
 use std::sync::Arc;
+
+mod movement;
 
 fn device(level: Level, threads: usize) -> Arc<dyn Device> {
     let how = Open { id: DeviceId::cpu(0), cores: None, threads: Some(threads), budget: Budget::new(None) };
@@ -261,6 +263,73 @@ fn a_fused_program_runs_through_the_seam_and_names_the_step_that_failed() {
     let zero = Held::new(&*device, DType::I32, Layout::dense(shape(&[3])), &[1i32, 0, 3]);
     let text = launch::<i32>(&*device, &op, &[&a, &zero]).unwrap().unwrap_err().to_string();
     assert!(text.contains("div") && text.contains("element 1"), "{text}");
+}
+
+/// The product by its definition, for layouts of any strides and batches that broadcast.
+fn plain_product(a: (&Layout, &[f32]), b: (&Layout, &[f32]), op: &Matmul, out: &Shape) -> Vec<f64> {
+    let rank = out.rank();
+    let at = |(layout, data): (&Layout, &[f32]), batch: &[usize], i: usize, j: usize, transposed: bool| {
+        let (i, j) = if transposed { (j, i) } else { (i, j) };
+        let own = layout.shape().rank();
+        let mut offset = layout.offset() as isize;
+        for axis in 0..own - 2 {
+            let index = batch[batch.len() + 2 - own + axis];
+            offset += if layout.shape()[axis] == 1 { 0 } else { index as isize * layout.strides()[axis] };
+        }
+        offset += i as isize * layout.strides()[own - 2] + j as isize * layout.strides()[own - 1];
+        f64::from(data[offset as usize])
+    };
+    let k = a.0.shape()[a.0.shape().rank() - if op.transpose_a { 2 } else { 1 }];
+    let mut result = vec![];
+    for number in 0..out.elements() {
+        let (mut rest, mut index) = (number, vec![0; rank]);
+        for axis in (0..rank).rev() {
+            index[axis] = rest % out[axis];
+            rest /= out[axis];
+        }
+        let (batch, i, j) = (&index[..rank - 2], index[rank - 2], index[rank - 1]);
+        let sum = (0..k).map(|p| at(a, batch, i, p, op.transpose_a) * at(b, batch, p, j, op.transpose_b));
+        result.push(sum.sum());
+    }
+    result
+}
+
+#[test]
+fn products_of_any_batch_transpose_and_layout_are_right() {
+    let device = device(Level::detect(), 2);
+    let dense = |dims: &[usize]| Layout::dense(shape(dims));
+    let cases = [
+        (dense(&[3, 4]), dense(&[4, 5]), false, false),
+        (dense(&[4, 3]), dense(&[5, 4]), true, true),
+        (dense(&[2, 7, 3, 4]), dense(&[4, 5]), false, false),
+        (dense(&[2, 7, 3, 4]), dense(&[1, 1, 4, 5]), false, false),
+        (dense(&[3, 4]), dense(&[6, 4, 5]), false, false),
+        (dense(&[2, 1, 3, 4]), dense(&[7, 4, 5]), false, false),
+        (dense(&[5, 4, 3]), dense(&[5, 6, 4]), true, true),
+        // Rows of a batch that do not lie evenly, a transposed view, every second column, and a batch in reverse.
+        (Layout::strided(shape(&[2, 3, 4]), &[20, 4, 1], 0), dense(&[4, 5]), false, false),
+        (dense(&[4, 3]).permute(&[1, 0], shape(&[3, 4])), dense(&[4, 5]), false, false),
+        (dense(&[3, 4]), Layout::strided(shape(&[4, 5]), &[10, 2], 1), false, false),
+        (Layout::strided(shape(&[2, 3, 4]), &[-12, 4, 1], 12), dense(&[2, 4, 5]), false, false),
+        (dense(&[3, 0]), dense(&[0, 5]), false, false),
+        (dense(&[0, 3, 4]), dense(&[4, 5]), false, false),
+        (dense(&[1, 300]), dense(&[300, 70]), false, false),
+        (dense(&[9, 70, 65]), dense(&[9, 65, 33]), false, false),
+    ];
+    for (a, b, transpose_a, transpose_b) in cases {
+        let op = Matmul { transpose_a, transpose_b };
+        let reach = |l: &Layout| l.offsets().max().map_or(0, |last| last + 1);
+        let (x, y) = (values(reach(&a)), values(reach(&b)));
+        let (left, right) = (Held::new(&*device, DType::F32, a, &x), Held::new(&*device, DType::F32, b, &y));
+        let types = [&a, &b].map(|layout| TensorType::new(DType::F32, *layout.shape()));
+        let out = Op::from(op).infer(&types).unwrap()[0];
+        let got = launch::<f32>(&*device, &Op::from(op), &[&left, &right]).unwrap().unwrap();
+        let want = plain_product((&a, &x), (&b, &y), &op, &out.shape);
+        assert_eq!(got.len(), want.len());
+        for (got, want) in got.iter().zip(want) {
+            assert!((f64::from(*got) - want).abs() < 1e-2, "{a:?} {b:?}: {got} {want}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The error function and the Gaussian activation that is made of it.
 
-use super::{exp, horner};
+use super::{exp_nonpositive, horner};
 use crate::level::Isa;
 
 /// `erf(x)/x - 1` in x², on |x| ≤ 1.
@@ -30,16 +30,27 @@ const FAR: [f32; 10] = [
     -0.00013243270223,
 ];
 
-/// The upper tail of the normal distribution, `Φ(-t)`, for `t` from 0 to 14.6.
+/// The upper tail of the normal distribution, `Φ(-t)`, for `t` from 0 to 14.6; results that are denormal are flushed to 0.
 #[inline(always)]
 pub fn normal_tail<I: Isa>(t: f32) -> f32 {
-    // e^(-t²/2) magnifies the rounding of t²: square a part of t that squares exactly, and multiply the rest in.
-    let high = f32::from_bits(t.to_bits() & 0xffff_f000);
-    let rest = (t - high) * (t + high) * 0.5;
-    let correction = I::mul_add(rest, I::mul_add(rest, I::mul_add(rest, -1.0 / 6.0, 0.5), -1.0), 1.0);
+    // e^(-t²/2) magnifies the rounding of t²: square so that what is rounded off is known, and multiply that in.
+    let (square, rest) = if I::FMA {
+        let square = t * t;
+        (square, I::mul_add(t, t, -square))
+    } else {
+        let high = f32::from_bits(t.to_bits() & 0xffff_f000);
+        (high * high, (t - high) * (t + high))
+    };
+    let half = 0.5 * rest;
+    // With a fused product the rest is one rounding, and its first power is enough.
+    let correction = if I::FMA {
+        1.0 - half
+    } else {
+        I::mul_add(half, I::mul_add(half, I::mul_add(half, -1.0 / 6.0, 0.5), -1.0), 1.0)
+    };
     let inverse = 1.0 / (t + 4.0);
     let s = (t - 4.0) * inverse;
-    horner::<I, 10>(s, FAR) * inverse * correction * exp::<I>(-0.5 * high * high)
+    horner::<I, 10>(s, FAR) * inverse * correction * exp_nonpositive::<I>(-0.5 * square)
 }
 
 /// The error function.
@@ -60,9 +71,5 @@ pub fn gelu<I: Isa>(x: f32) -> f32 {
     let x = if x < -14.6 { -14.6 } else { x };
     let a = x.abs();
     let tail = normal_tail::<I>(if a > 14.6 { 14.6 } else { a });
-    let far = if x < 0.0 { tail } else { 1.0 - tail };
-    // Around 0 the tail is a product of many roundings; ½ + ½ erf is a sum with one.
-    let z = x * std::f32::consts::FRAC_1_SQRT_2;
-    let near = I::mul_add(0.5, I::mul_add(z, horner::<I, 7>(z * z, NEAR), z), 0.5);
-    x * if a < 0.75 { near } else { far }
+    x * if x < 0.0 { tail } else { 1.0 - tail }
 }

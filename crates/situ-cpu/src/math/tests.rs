@@ -216,7 +216,7 @@ fn masked_softmax_can_rely_on_exp_at_minus_infinity() {
 }
 
 #[test]
-fn where_their_factors_are_denormal_silu_and_gelu_stay_within_a_denormal_error() {
+fn where_their_factors_are_denormal_silu_and_gelu_are_denormal_or_zero() {
     multiversion! {
         fn both[I](x: f32) -> (f32, f32) {
             (silu::<I>(x), gelu::<I>(x))
@@ -230,7 +230,7 @@ fn where_their_factors_are_denormal_silu_and_gelu_stay_within_a_denormal_error()
                 "silu({x}) = {s}"
             );
             assert!(
-                (f64::from(g) - wide_gelu(f64::from(x))).abs() < 4e-7 * wide_gelu(f64::from(x)).abs() + 2e-43,
+                (f64::from(g) - wide_gelu(f64::from(x))).abs() < 4e-7 * wide_gelu(f64::from(x)).abs() + 2e-37,
                 "gelu({x}) = {g}"
             );
         }

@@ -153,18 +153,23 @@ unsafe fn gather_units<T: Copy, X: Index>(
     first: usize,
     last: usize,
 ) -> bool {
-    let limit = from.axis.0;
+    let (limit, stride) = from.axis;
     let mut fine = true;
     for_outer(from, indices, first, last, |place, indices, step| {
+        let mut all = true;
         for (i, index) in indices.iter().enumerate() {
-            let index = index.place().filter(|index| *index < limit);
-            fine &= index.is_some();
+            // A negative index is a huge one without its sign.
+            let index = index.value() as u64;
+            let inside = index < limit as u64;
+            all &= inside;
+            let index = if inside { index } else { 0 };
             // SAFETY: the index is within the axis: where it was not, the first element stands in for it.
             unsafe {
-                let unit = place.offset(from.slice_offset(index.unwrap_or(0))).cast::<T>();
+                let unit = place.cast::<T>().offset(index as isize * stride);
                 to.add(step + i).write(unit.read());
             }
         }
+        fine &= all;
     });
     fine
 }

@@ -14,6 +14,9 @@ const MAX_AXES: usize = 2 * MAX_RANK;
 /// Runs at least this long are written past the caches where the result is large; shorter ones leave too many lines half written.
 const STREAMED_RUN: usize = 512;
 
+/// A run no longer than this is one unit of the axes around it.
+const LONGEST_UNIT: usize = 64;
+
 /// One axis of a box: how many, and how far apart in bytes they are read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
@@ -41,7 +44,7 @@ pub(super) enum How {
 pub(super) struct Part {
     axes: [Axis; MAX_AXES],
     rank: usize,
-    /// Bytes of a unit: 1, 2, 4, 8 or 16.
+    /// Bytes of a unit.
     size: usize,
     from: *const u8,
     to: *mut u8,
@@ -97,12 +100,12 @@ impl Part {
         part
     }
 
-    /// Makes a short innermost run one unit, if there is a unit of its size. Axes are innermost first here.
+    /// Makes a short innermost run one unit. Axes are innermost first here.
     fn widen(&mut self) {
         let Axis { size, from, to } = self.axes[0];
         let bytes = size.saturating_mul(self.size);
         let run = from == self.size as isize && to == from;
-        if self.rank > 1 && run && bytes <= 16 && bytes.is_power_of_two() {
+        if self.rank > 1 && run && bytes <= LONGEST_UNIT {
             self.size = bytes;
             self.axes.copy_within(1..self.rank, 0);
             self.rank -= 1;
@@ -306,13 +309,15 @@ mod tests {
     }
 
     #[test]
-    fn a_short_run_becomes_one_unit_only_where_there_is_one_of_its_size() {
+    fn a_short_run_becomes_one_unit_and_a_long_one_stays_a_run() {
         let pairs = part(4, &[axis(5, 8, 24), axis(3, 40, 8), axis(2, 4, 4)]);
         assert_eq!((pairs.size, pairs.rank), (8, 2));
         assert!(matches!(pairs.how, How::Tiles(_)));
         let triples = part(4, &[axis(5, 12, 36), axis(4, 60, 12), axis(3, 4, 4)]);
-        assert_eq!((triples.size, triples.rank), (4, 3));
-        assert!(matches!(triples.how, How::Run));
+        assert_eq!((triples.size, triples.rank), (12, 2));
+        let rows = part(4, &[axis(5, 100, 400), axis(4, 500, 100), axis(25, 4, 4)]);
+        assert_eq!((rows.size, rows.rank), (4, 3));
+        assert!(matches!(rows.how, How::Run));
     }
 
     #[test]

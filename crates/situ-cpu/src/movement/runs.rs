@@ -69,7 +69,7 @@ pub(super) unsafe fn copy_run_to(from: *const u8, to: *mut u8, bytes: usize, str
     }
 }
 
-/// Writes one unit of `size` bytes (1, 2, 4, 8 or 16) `len` times, one after the other.
+/// Writes one unit of `size` bytes, at most a few hundred, `len` times, one after the other.
 ///
 /// # Safety
 /// `value` is readable for one unit and `to` writable for `len`; alignment does not matter.
@@ -91,11 +91,12 @@ pub(super) unsafe fn fill_run(value: *const u8, size: usize, to: *mut u8, len: u
         if streaming && len * size > TILE {
             let mut tile = MaybeUninit::<[u64; TILE / 8]>::uninit();
             let tile = tile.as_mut_ptr().cast::<u8>();
+            let whole = TILE / size * size;
             fill_run(value, size, tile, TILE / size, false);
             let bytes = len * size;
             let mut at = 0;
             while at < bytes {
-                let part = TILE.min(bytes - at);
+                let part = whole.min(bytes - at);
                 stream::copy_streaming(tile, to.add(at), part);
                 at += part;
             }
@@ -106,12 +107,13 @@ pub(super) unsafe fn fill_run(value: *const u8, size: usize, to: *mut u8, len: u
             2 => typed::<u16>(value, to, len),
             4 => typed::<u32>(value, to, len),
             8 => typed::<u64>(value, to, len),
-            _ => typed::<u128>(value, to, len),
+            16 => typed::<u128>(value, to, len),
+            _ => (0..len).for_each(|i| copy_run(value, to.add(i * size), size)),
         }
     }
 }
 
-/// Copies `len` units of `size` bytes (1, 2, 4, 8 or 16) that are `from_stride` and `to_stride` bytes apart.
+/// Copies `len` units of `size` bytes that are `from_stride` and `to_stride` bytes apart.
 ///
 /// # Safety
 /// Every unit is readable and its destination writable, without overlap; alignment does not matter.
@@ -143,7 +145,9 @@ pub(super) unsafe fn copy_strided(
             2 => typed::<u16>(from, from_stride, to, to_stride, len),
             4 => typed::<u32>(from, from_stride, to, to_stride, len),
             8 => typed::<u64>(from, from_stride, to, to_stride, len),
-            _ => typed::<u128>(from, from_stride, to, to_stride, len),
+            16 => typed::<u128>(from, from_stride, to, to_stride, len),
+            _ => (0..len as isize)
+                .for_each(|i| copy_run(from.offset(i * from_stride), to.offset(i * to_stride), size)),
         }
     }
 }
@@ -168,8 +172,8 @@ mod tests {
 
     #[test]
     fn a_fill_repeats_whole_units_at_any_alignment_streaming_or_not() {
-        let value: Vec<u8> = (1..=16).collect();
-        for size in [1, 2, 4, 8, 16] {
+        let value: Vec<u8> = (1..=60).collect();
+        for size in [1, 2, 4, 8, 12, 16, 60] {
             for len in [0, 1, 7, 300, 5000] {
                 for (start, streaming) in [(0, false), (1, true), (3, false), (4, true)] {
                     let mut to = vec![77u8; start + len * size + 9];

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Additions worth a task of their own.
 const TASK: usize = 32 << 10;
-/// Elements next to each other that tasks do not share: a line and more of any dtype, but for bytes.
-const LINE: usize = 32;
+/// Slices longer than this may be cut.
+const LONG_SLICE: usize = 1024;
+/// The most tasks that go through the same indices, each for rows of its own.
+const MOST_RANGES: usize = 16;
 
 /// A number that can be added up. Integers wrap.
 pub trait Sum: Copy + Send + Sync + 'static {
@@ -74,35 +76,81 @@ pub unsafe fn scatter_add<T: Sum, X: Index>(
     if outer * axis * slice * indices.len() == 0 {
         return first_out_of_range(indices, axis);
     }
-    // A task has some columns of the slices of one outer place, or whole outer places.
-    let columns = (TASK / indices.len()).next_multiple_of(LINE).min(slice);
+    // A task has a range of columns of the slices, and a range of rows: it goes through all indices for those that point to its rows,
+    // which is worth it only where that is little beside the additions.
+    let columns = (TASK / indices.len()).max(LONG_SLICE).min(slice);
     let cuts = slice.div_ceil(columns);
-    let grain = if cuts > 1 { 1 } else { TASK / (indices.len() * slice) };
+    let worth = (indices.len() * columns / TASK).min(columns / 4).min(MOST_RANGES);
+    let rows = axis.div_ceil(worth.max(1));
+    let ranges = axis.div_ceil(rows);
+    let grain = TASK / (indices.len() * slice).div_ceil(cuts * ranges);
     let faulty = AtomicBool::new(false);
     let shared = Shared((to, updates));
-    exec.for_ranges(outer * cuts, grain, |first, last| {
+    exec.for_ranges(outer * cuts * ranges, grain, |first, last| {
         let (to, updates) = shared.get();
         for task in first..last {
-            let (place, column) = (task / cuts, task % cuts * columns);
+            let place = task / (cuts * ranges);
+            let column = task / ranges % cuts * columns;
+            let row = task % ranges * rows;
+            let mine = Rows { first: row, last: (row + rows).min(axis) };
             let width = columns.min(slice - column);
-            for (i, index) in indices.iter().enumerate() {
-                let Some(index) = index.place().filter(|index| *index < axis) else {
-                    faulty.store(true, Ordering::Relaxed);
-                    continue;
-                };
-                // SAFETY: the index is below the axis's size, and no other task has these columns of this place.
-                unsafe {
-                    let to = to.add((place * axis + index) * slice + column);
-                    let from = updates.add((place * indices.len() + i) * slice + column);
-                    if width == 1 {
-                        to.write(to.read().plus(from.read()));
-                    } else {
-                        let to = std::slice::from_raw_parts_mut(to, width);
-                        add(exec.level, to, std::slice::from_raw_parts(from, width));
-                    }
+            // SAFETY: no other task has these rows and columns of this place.
+            let fine = unsafe {
+                let to = to.add(place * axis * slice + column);
+                let updates = updates.add(place * indices.len() * slice + column);
+                match width {
+                    1 => add_slices::<T, X, 1>(exec, to, axis, slice, mine, indices, updates, width),
+                    _ => add_slices::<T, X, 0>(exec, to, axis, slice, mine, indices, updates, width),
                 }
+            };
+            if !fine {
+                faulty.store(true, Ordering::Relaxed);
             }
         }
     });
     if faulty.into_inner() { first_out_of_range(indices, axis) } else { Ok(()) }
+}
+
+/// The rows of the axis that a task adds to.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    first: usize,
+    last: usize,
+}
+
+/// Adds `width` elements of every update whose index is one of the rows; says whether every index was one of the axis.
+/// `WIDTH` is `width` where it is known, else 0.
+///
+/// # Safety
+/// As for [`scatter_add`], for these columns of one outer place.
+unsafe fn add_slices<T: Sum, X: Index, const WIDTH: usize>(
+    exec: &Exec<'_>,
+    to: *mut T,
+    axis: usize,
+    slice: usize,
+    mine: Rows,
+    indices: &[X],
+    updates: *const T,
+    width: usize,
+) -> bool {
+    let mut fine = true;
+    for (i, index) in indices.iter().enumerate() {
+        // A negative index is a huge one without its sign.
+        let index = index.value() as u64;
+        fine &= index < axis as u64;
+        if index < mine.first as u64 || index >= mine.last as u64 {
+            continue;
+        }
+        // SAFETY: the index is below the axis's size.
+        unsafe {
+            let (to, from) = (to.add(index as usize * slice), updates.add(i * slice));
+            if WIDTH == 1 {
+                to.write(to.read().plus(from.read()));
+            } else {
+                let to = std::slice::from_raw_parts_mut(to, width);
+                add(exec.level, to, std::slice::from_raw_parts(from, width));
+            }
+        }
+    }
+    fine
 }

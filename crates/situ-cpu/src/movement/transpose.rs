@@ -1,8 +1,11 @@
 //! Two axes that the source and the destination order differently, walked in tiles.
 //!
-//! A tile is read along the source's lines and turned over in a buffer of the first-level cache; rows of the buffer are then written whole.
-//! So every line of either memory is touched once, and power-of-two distances, which would push lines out of
-//! a cache set before they are used up, do no harm. Where one of the axes is short, tiles are long instead, and go without the buffer.
+//! A tile is read along the source's lines and turned over in a buffer of the first-level cache; rows of the buffer are then written whole,
+//! past the caches if the result is large. So every line of either memory is touched once. Where one of the axes is short, tiles are
+//! long instead, and go without the buffer.
+//!
+//! The sizes are those that were quickest of the 16 to 128 units tried along either axis, on matrices of 256 KiB to 64 MiB, as was
+//! walking the tiles in the order of the source.
 
 mod block;
 
@@ -15,8 +18,15 @@ use std::mem::MaybeUninit;
 const SHORT_AXIS: usize = 8;
 /// Units of a tile that goes without the buffer.
 const DIRECT_UNITS: usize = 4096;
+/// Bytes of a row of a tile in the source: a line of it, or two where the matrix stays in a cache.
+const NEAR_BYTES: usize = 64;
+const NEAR_BYTES_CACHED: usize = 128;
+/// A matrix below this size stays in a cache.
+const CACHED_BYTES: usize = 8 << 20;
+/// Bytes of a row of a tile in the destination.
+const INNER_BYTES: usize = 256;
 /// Bytes of the buffer.
-const BUFFER_BYTES: usize = 16 << 10;
+const BUFFER_BYTES: usize = 8 << 10;
 
 /// How the two axes are cut into tiles.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +50,10 @@ impl Tiles {
     pub(super) fn new(size: usize, near_axis: usize, near: Axis, inner: Axis) -> Tiles {
         let buffered = near.size >= SHORT_AXIS && inner.size >= SHORT_AXIS;
         let (near_step, inner_step) = if buffered {
-            // Rows of 256 bytes in the buffer; of bytes, 128 by 64.
-            ((256 / size).min(64), (256 / size).min(128))
+            let cached = near.size.saturating_mul(inner.size).saturating_mul(size) < CACHED_BYTES;
+            let near_bytes = if cached { NEAR_BYTES_CACHED } else { NEAR_BYTES };
+            // Of single bytes, 64 by 128.
+            ((near_bytes / size).clamp(SHORT_AXIS, 64), (INNER_BYTES / size).clamp(SHORT_AXIS, 128))
         } else if inner.size <= near.size {
             (DIRECT_UNITS / inner.size.min(SHORT_AXIS), inner.size)
         } else {
@@ -81,10 +93,11 @@ impl Tiles {
         last: usize,
         streaming: bool,
     ) {
-        let mut buffer = Buffer(MaybeUninit::uninit());
-        let columns = self.inner.size.div_ceil(self.inner_step);
+        let mut turned = Buffer(MaybeUninit::uninit());
+        let turned = turned.0.as_mut_ptr().cast::<u8>();
+        let columns = self.near.size.div_ceil(self.near_step);
         for tile in first..last {
-            let (near, inner) = (tile / columns * self.near_step, tile % columns * self.inner_step);
+            let (near, inner) = (tile % columns * self.near_step, tile / columns * self.inner_step);
             let near_len = self.near_step.min(self.near.size - near);
             let inner_len = self.inner_step.min(self.inner.size - inner);
             // SAFETY: the tile is within the two axes.
@@ -93,11 +106,10 @@ impl Tiles {
                 let to = to.offset(near as isize * self.near.to + inner as isize * self.inner.to);
                 if self.buffered {
                     let row = self.inner_step * self.size;
-                    let held = buffer.0.as_mut_ptr().cast::<u8>();
-                    self.turn(level, from, held, row as isize, near_len, inner_len);
+                    self.turn(level, from, turned, near_len, inner_len);
                     for i in 0..near_len {
                         let to = to.offset(i as isize * self.near.to);
-                        copy_run_to(held.add(i * row), to, inner_len * self.size, streaming);
+                        copy_run_to(turned.add(i * row), to, inner_len * self.size, streaming);
                     }
                 } else {
                     self.copy_units(from, to, self.near.to, 0..near_len, 0..inner_len);
@@ -106,29 +118,20 @@ impl Tiles {
         }
     }
 
-    /// Copies `near_len` by `inner_len` units so that those of the inner axis are runs, `row` bytes apart.
+    /// Copies `near_len` by `inner_len` units to the buffer, where those of the inner axis are runs.
     ///
     /// # Safety
-    /// As for [`Tiles::run`], with `to` writable for `near_len` rows.
-    unsafe fn turn(
-        &self,
-        level: Level,
-        from: *const u8,
-        to: *mut u8,
-        row: isize,
-        near_len: usize,
-        inner_len: usize,
-    ) {
-        let mut block = (0, 0);
-        if self.near.from == self.size as isize {
-            // SAFETY: as for this function; units of the near axis are runs in the source.
-            block =
-                unsafe { block::turn(level, self.size, from, self.inner.from, to, row, near_len, inner_len) };
-        }
-        // SAFETY: what the blocks left over is within the tile.
+    /// As for [`Tiles::run`].
+    unsafe fn turn(&self, level: Level, from: *const u8, turned: *mut u8, near_len: usize, inner_len: usize) {
+        let row = (self.inner_step * self.size) as isize;
+        let mut done = (0, 0);
+        // SAFETY: the units are within the tile, and the buffer has room for one; units of a near axis of that stride are runs.
         unsafe {
-            self.copy_units(from, to, row, block.0..near_len, 0..inner_len);
-            self.copy_units(from, to, row, 0..block.0, block.1..inner_len);
+            if self.near.from == self.size as isize {
+                done = block::turn(level, self.size, from, self.inner.from, turned, row, near_len, inner_len);
+            }
+            self.copy_units(from, turned, row, done.0..near_len, 0..inner_len);
+            self.copy_units(from, turned, row, 0..done.0, done.1..inner_len);
         }
     }
 

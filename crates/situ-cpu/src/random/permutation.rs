@@ -93,16 +93,14 @@ pub unsafe fn permutation<T: Position>(exec: &Exec<'_>, stream: Stream, to: *mut
         }
         while walking > 0 {
             step(exec.level, network, &mut numbers[..walking]);
+            // Without a branch, which would be guessed wrong too often: a number that walks on is written all the same, and again later.
             let mut still = 0;
             for i in 0..walking {
                 let (number, element) = (numbers[i], elements[i]);
-                if (number as usize) < n {
-                    // SAFETY: the element is one of this task's, which is below `n`.
-                    unsafe { to.get().add(element as usize).write(T::of(number)) };
-                } else {
-                    (numbers[still], elements[still]) = (number, element);
-                    still += 1;
-                }
+                // SAFETY: the element is one of this task's, which is below `n`.
+                unsafe { to.get().add(element as usize).write(T::of(number)) };
+                (numbers[still], elements[still]) = (number, element);
+                still += usize::from(number as usize >= n);
             }
             walking = still;
         }

@@ -26,18 +26,22 @@ impl Stream {
     }
 
     /// The words of a block.
+    ///
+    /// Each word stands in the low half of 64 bits, with anything in the high half: so a round is two products, two shifts and four
+    /// exclusive ors, all of which vectors of 64-bit lanes have.
     #[inline(always)]
     pub(super) fn block(self, low: u32, high: u32) -> [u32; 4] {
         let [mut k0, mut k1] = self.key;
-        let mut c = [low, high, self.number[0], self.number[1]];
+        let [mut c0, mut c1, mut c2, mut c3] = [low, high, self.number[0], self.number[1]].map(u64::from);
         for _ in 0..ROUNDS {
-            let p = u64::from(MULTIPLIERS[0]) * u64::from(c[0]);
-            let q = u64::from(MULTIPLIERS[1]) * u64::from(c[2]);
-            c = [(q >> 32) as u32 ^ c[1] ^ k0, q as u32, (p >> 32) as u32 ^ c[3] ^ k1, p as u32];
+            let p = u64::from(MULTIPLIERS[0]) * u64::from(c0 as u32);
+            let q = u64::from(MULTIPLIERS[1]) * u64::from(c2 as u32);
+            (c0, c1) = ((q >> 32) ^ c1 ^ u64::from(k0), q);
+            (c2, c3) = ((p >> 32) ^ c3 ^ u64::from(k1), p);
             k0 = k0.wrapping_add(KEY_STEPS[0]);
             k1 = k1.wrapping_add(KEY_STEPS[1]);
         }
-        c
+        [c0, c1, c2, c3].map(|word| word as u32)
     }
 }
 

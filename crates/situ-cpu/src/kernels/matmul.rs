@@ -1,0 +1,116 @@
+//! Matrix products on [`crate::matmul`]; f32, f64, i32, i64 and u8. Sides of any strides are read in place.
+
+use super::{CpuKernel, start};
+use crate::exec::Exec;
+use crate::matmul::{
+    Element, Epilogue, Matrix, Offsets, Product, SINGLE, Workspace, matmul, workspace_bytes,
+};
+use situ_core::{DType, Layout, MAX_RANK, Result, Shape, TensorType};
+use situ_device::{Call, Registry};
+use situ_ir::ops::matmul::Dims;
+use situ_ir::{Op, OpKind};
+
+pub(super) fn register(registry: &mut Registry<CpuKernel>) {
+    registry.add(OpKind::Matmul, &[DType::F32], kernel::<f32>());
+    registry.add(OpKind::Matmul, &[DType::F64], kernel::<f64>());
+    registry.add(OpKind::Matmul, &[DType::I32], kernel::<i32>());
+    registry.add(OpKind::Matmul, &[DType::I64], kernel::<i64>());
+    registry.add(OpKind::Matmul, &[DType::U8], kernel::<u8>());
+}
+
+const fn kernel<T: Element>() -> CpuKernel {
+    CpuKernel { run: run::<T>, accepts: |_, _, _| true, workspace: workspace::<T> }
+}
+
+fn workspace<T: Element>(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
+    let Op::Matmul(op) = op else { return 0 };
+    let Ok(Dims { m, k, n, batch }) = op.dims(inputs) else { return 0 };
+    // A batch of rows against one matrix may run as a single product; see `run`.
+    let rows = if batches_of(&inputs[1].shape) == 1 { m * batch.elements() } else { m };
+    workspace_bytes::<T>(m, k, n).max(workspace_bytes::<T>(rows, k, n))
+}
+
+/// Matrices in a tensor.
+fn batches_of(shape: &Shape) -> usize {
+    shape[..shape.rank() - 2].iter().product()
+}
+
+fn run<T: Element>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
+    let (Op::Matmul(op), [a, b], [output]) = (call.op, call.inputs, call.outputs) else { return Ok(()) };
+    let Dims { m, k, n, batch } = op.dims(&[a.tensor_type(), b.tensor_type()])?;
+    if output.layout.shape().elements() == 0 {
+        return Ok(());
+    }
+    let left = side::<T>(start(a), a.layout, op.transpose_a);
+    let right = side::<T>(start(b), b.layout, op.transpose_b);
+    let workspace = match call.workspace.and_then(|region| Some((region.host()?, region.bytes))) {
+        Some((start, bytes)) => Workspace { start: start.as_ptr(), bytes },
+        None => Workspace::NONE,
+    };
+    let mut product = Product {
+        m,
+        k,
+        n,
+        batch: SINGLE,
+        a: left,
+        b: right,
+        out: start(output).cast::<T>(),
+        epilogue: Epilogue::default(),
+        workspace,
+    };
+    let strides_a = batch_strides(a.layout, &batch);
+    let strides_b = batch_strides(b.layout, &batch);
+    let listed: Vec<Offsets>;
+    if batches_of(b.layout.shape()) == 1 && rows_in_line(&batch, &strides_a, left.row_stride, m) {
+        // One matrix on the right for the whole batch, whose rows lie evenly: one product with all the rows.
+        product.m = m * batch.elements();
+    } else if batch.elements() > 1 {
+        listed = offsets(&batch, &strides_a, &strides_b);
+        product.batch = &listed;
+    }
+    // SAFETY: the sizes are those that the op's rule inferred from these layouts, so every element is within its tensor; the
+    // output is dense memory of its own, and the workspace is this call's.
+    unsafe { matmul(exec.level, exec.threads, &product) };
+    Ok(())
+}
+
+/// The last two axes of a side as a matrix.
+fn side<T>(start: *mut u8, layout: &Layout, transposed: bool) -> Matrix<T> {
+    let strides = layout.strides();
+    let [row_stride, col_stride] = [strides[strides.len() - 2], strides[strides.len() - 1]];
+    let matrix = Matrix { ptr: start.cast::<T>().cast_const(), row_stride, col_stride };
+    if transposed { matrix.transposed() } else { matrix }
+}
+
+/// The strides of a side over the broadcast batch's axes: 0 where it repeats.
+fn batch_strides(layout: &Layout, batch: &Shape) -> [isize; MAX_RANK] {
+    let own = layout.shape().rank() - 2;
+    let lead = batch.rank() - own;
+    let mut strides = [0; MAX_RANK];
+    for axis in 0..own {
+        if layout.shape()[axis] != 1 {
+            strides[lead + axis] = layout.strides()[axis];
+        }
+    }
+    strides
+}
+
+/// Whether the rows of every product in turn are as far apart as those within one.
+fn rows_in_line(batch: &Shape, strides: &[isize; MAX_RANK], row_stride: isize, m: usize) -> bool {
+    let mut step = row_stride * m as isize;
+    for axis in (0..batch.rank()).rev() {
+        if batch[axis] != 1 && strides[axis] != step {
+            return false;
+        }
+        step *= batch[axis] as isize;
+    }
+    true
+}
+
+/// Where each product of the batch finds its sides, in row-major order.
+fn offsets(batch: &Shape, a: &[isize; MAX_RANK], b: &[isize; MAX_RANK]) -> Vec<Offsets> {
+    let a = Layout::strided(*batch, a, 0);
+    let b = Layout::strided(*batch, b, 0);
+    // Strides may be negative: an offset is then a wrapped number, and comes back as it was.
+    a.offsets().zip(b.offsets()).map(|(a, b)| Offsets { a: a as isize, b: b as isize }).collect()
+}
