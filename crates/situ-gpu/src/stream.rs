@@ -17,16 +17,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Bytes of parameters and small uploads in one batch.
-const INLINE_BYTES: usize = 128 << 10;
+const INLINE_BYTES: usize = 64 << 10;
 /// Uploads up to this size travel with the parameters: one driver call for all of a batch.
 const INLINE_UPLOAD: usize = 16 << 10;
 /// Dispatches after which a batch is submitted: about a millisecond of recording, so the GPU does not stand idle.
 const BATCH_DISPATCHES: usize = 256;
 /// Estimated work (elements touched, or multiply-adds) after which a batch is submitted.
 const BATCH_WORK: u64 = 1 << 25;
-/// What a stream needs whatever it does: parameters, error slots on both sides, a staging buffer each way.
+/// Batches that may be submitted and not done: enough to keep the device busy, few enough to bound the memory that
+/// their parameters hold.
+const IN_FLIGHT: usize = 4;
+/// What a stream needs whatever it does: parameters (a buffer, and a copy on its way with each batch in flight), error
+/// slots on both sides, a staging buffer each way.
 pub(crate) const FIXED_BYTES: u64 =
-    INLINE_BYTES as u64 + 4 * MAX_PARAM_WORDS as u64 + 2 * Checks::BYTES + 2 * staging::BASE;
+    ((1 + IN_FLIGHT) * INLINE_BYTES + 4 * MAX_PARAM_WORDS) as u64 + 2 * Checks::BYTES + 2 * staging::BASE;
 
 /// One kernel call.
 pub(crate) struct Launch<'a> {
@@ -67,7 +71,8 @@ struct Batch {
     work: u64,
     /// Upload buffers that this batch reads from.
     staged: Vec<Staged>,
-    last: Option<wgpu::SubmissionIndex>,
+    /// Submitted and perhaps not done, oldest first.
+    in_flight: VecDeque<wgpu::SubmissionIndex>,
     checks: Checks,
     #[cfg(test)]
     submits: u64,
@@ -96,7 +101,7 @@ impl Stream {
             dispatches: 0,
             work: 0,
             staged: Vec::new(),
-            last: None,
+            in_flight: VecDeque::new(),
             // A new buffer is zero, as slots must be.
             checks: Checks::new(context.allocate(Checks::BYTES)?),
             #[cfg(test)]
@@ -381,6 +386,10 @@ impl Stream {
 
     fn submit(&self, batch: &mut Batch) -> Result<(), Fault> {
         batch.pass = None;
+        if batch.encoder.is_some() && batch.in_flight.len() >= IN_FLIGHT {
+            let oldest = batch.in_flight.pop_front();
+            self.context.wait(oldest)?;
+        }
         let Some(encoder) = batch.encoder.take() else { return Ok(()) };
         if !batch.inline.is_empty() {
             // Ordered after all earlier submits and before this one.
@@ -388,7 +397,8 @@ impl Stream {
             batch.inline.resize(padded, 0);
             self.context.queue.write_buffer(&batch.inline_buffer, 0, &batch.inline);
         }
-        batch.last = Some(self.context.queue.submit([encoder.finish()]));
+        let submission = self.context.queue.submit([encoder.finish()]);
+        batch.in_flight.push_back(submission);
         if batch.work > 0 {
             let (progress, work, since) = (self.progress.clone(), batch.work, Instant::now());
             progress.submitted(work);
@@ -409,7 +419,7 @@ impl Stream {
 
     /// Waits for what has been submitted, without holding the batch.
     fn finish_submitted(&self) -> Result<(), Fault> {
-        let last = self.lock().last.clone();
+        let last = self.lock().in_flight.back().cloned();
         match last {
             Some(submission) => self.context.wait(Some(submission)),
             None => self.context.check(),
@@ -421,7 +431,7 @@ impl Stream {
         let mut batch = self.lock();
         self.encoder(&mut batch).copy_buffer_to_buffer(&block.buffer, at, &staged.buffer, 0, Some(bytes));
         self.submit(&mut batch)?;
-        Ok(Arriving::new(staged, bytes, batch.last.clone()))
+        Ok(Arriving::new(staged, bytes, batch.in_flight.back().cloned()))
     }
 
     fn arrived(&self, arriving: Arriving) -> Result<Staged, Fault> {
