@@ -2,7 +2,9 @@
 
 use situ_core::{DeviceId, Result};
 use situ_runtime::function::EventKind;
-use situ_tensor::{Function, Variable, cond, current_runtime, device, random, tensor, where_, while_loop, with_device};
+use situ_tensor::{
+    Function, Variable, cond, current_runtime, device, random, tensor, where_, while_loop, with_device,
+};
 
 fn has_gpu() -> bool {
     let found = !current_runtime().list_logical_devices(Some(situ_core::DeviceKind::Gpu)).is_empty();
@@ -76,7 +78,11 @@ fn branches_and_loops_run_inside_a_function() -> Result<()> {
     let powers = Function::many(|x| {
         let limit = tensor(100.0f32)?;
         let step = x[0].clone();
-        while_loop(&[x[0].clone(), tensor(0)?], |s| s[0].less(&limit), |s| Ok(vec![s[0].mul(&step)?, (&s[1] + 1.0)?]))
+        while_loop(
+            &[x[0].clone(), tensor(0)?],
+            |s| s[0].less(&limit),
+            |s| Ok(vec![s[0].mul(&step)?, (&s[1] + 1.0)?]),
+        )
     });
     let out = powers.call_many(&[&tensor(3.0f32)?])?;
     assert_eq!((out[0].item::<f32>()?, out[1].item::<i32>()?), (243.0, 4));

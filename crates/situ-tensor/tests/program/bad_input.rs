@@ -189,7 +189,11 @@ const TABLE: &[(&str, Call, &[&str])] = &[
     ("arange of bools", |_| arange(3, DType::Bool), &["range", "bool"]),
     // Sizes.
     ("nine axes", |_| zeros(&[1; 9], DType::F32), &["zeros", "9 dimensions", "8"]),
-    ("overflow of the element count", |_| zeros(&[usize::MAX, 2], DType::F32), &["zeros", "18446744073709551615", "elements"]),
+    (
+        "overflow of the element count",
+        |_| zeros(&[usize::MAX, 2], DType::F32),
+        &["zeros", "18446744073709551615", "elements"],
+    ),
     ("overflow beside a zero", |_| zeros(&[0, usize::MAX, usize::MAX], DType::F32), &["zeros", "elements"]),
     ("eye beyond memory", |_| eye(usize::MAX, 3, DType::F32), &["eye", "elements"]),
     ("one_hot beyond memory", |g| g.i.one_hot(usize::MAX, DType::F32), &["one_hot", "i32[4]", "elements"]),
