@@ -2,7 +2,7 @@
 
 use super::{CpuKernel, start};
 use crate::exec::Exec;
-use crate::movement::{self, Gather, Index, OutOfRange, Slices, Source, Sum};
+use crate::movement::{self, Gather, Index, OutOfRange, Slices, Source, Summand};
 use situ_core::error::{Data, Fault};
 use situ_core::{DType, Error, Layout, Result};
 use situ_device::{Arg, Call, Registry};
@@ -76,11 +76,11 @@ fn gather(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 /// What is added to is copied anyway, so it may have any strides; indices and updates are dense.
-fn scatter_kernel<T: Sum>() -> CpuKernel {
+fn scatter_kernel<T: Summand>() -> CpuKernel {
     CpuKernel { run: scatter_add::<T>, accepts: |_, input, _| input == 0, workspace: |_, _, _| 0 }
 }
 
-fn scatter_add<T: Sum>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
+fn scatter_add<T: Summand>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let (Op::ScatterAdd(op), [data, at, updates], [output]) = (call.op, call.inputs, call.outputs) else {
         return Ok(());
     };

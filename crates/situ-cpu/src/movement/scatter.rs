@@ -13,14 +13,14 @@ const LONG_SLICE: usize = 1024;
 const MOST_RANGES: usize = 16;
 
 /// A number that can be added up. Integers wrap.
-pub trait Sum: Copy + Send + Sync + 'static {
+pub trait Summand: Copy + Send + Sync + 'static {
     /// The sum.
     fn plus(self, other: Self) -> Self;
 }
 
-macro_rules! sums {
+macro_rules! summands {
     ($($t:ty: |$a:ident, $b:ident| $sum:expr;)*) => {$(
-        impl Sum for $t {
+        impl Summand for $t {
             #[inline(always)]
             fn plus(self, other: $t) -> $t {
                 let ($a, $b) = (self, other);
@@ -30,7 +30,7 @@ macro_rules! sums {
     )*};
 }
 
-sums! {
+summands! {
     f32: |a, b| a + b;
     f64: |a, b| a + b;
     i32: |a, b| a.wrapping_add(b);
@@ -50,7 +50,7 @@ pub struct Slices {
 }
 
 multiversion! {
-    fn add[I, T: (Sum)](to: &mut [T], from: &[T]) {
+    fn add[I, T: (Summand)](to: &mut [T], from: &[T]) {
         for (to, from) in to.iter_mut().zip(from) {
             *to = to.plus(*from);
         }
@@ -65,7 +65,7 @@ multiversion! {
 /// # Safety
 /// `to` is readable and writable for the whole tensor; `updates` is readable for a slice for each outer place and index. All are
 /// aligned, and none overlaps another.
-pub unsafe fn scatter_add<T: Sum, X: Index>(
+pub unsafe fn scatter_add<T: Summand, X: Index>(
     exec: &Exec<'_>,
     to: *mut T,
     extent: Slices,
@@ -73,7 +73,7 @@ pub unsafe fn scatter_add<T: Sum, X: Index>(
     updates: *const T,
 ) -> Result<(), OutOfRange> {
     let Slices { outer, axis, slice } = extent;
-    if outer * axis * slice * indices.len() == 0 {
+    if [outer, axis, slice, indices.len()].contains(&0) {
         return first_out_of_range(indices, axis);
     }
     // A task has a range of columns of the slices, and a range of rows: it goes through all indices for those that point to its rows,
@@ -98,10 +98,7 @@ pub unsafe fn scatter_add<T: Sum, X: Index>(
             let fine = unsafe {
                 let to = to.add(place * axis * slice + column);
                 let updates = updates.add(place * indices.len() * slice + column);
-                match width {
-                    1 => add_slices::<T, X, 1>(exec, to, axis, slice, mine, indices, updates, width),
-                    _ => add_slices::<T, X, 0>(exec, to, axis, slice, mine, indices, updates, width),
-                }
+                add_slices(exec, to, extent, mine, indices, updates, width)
             };
             if !fine {
                 faulty.store(true, Ordering::Relaxed);
@@ -119,15 +116,13 @@ struct Rows {
 }
 
 /// Adds `width` elements of every update whose index is one of the rows; says whether every index was one of the axis.
-/// `WIDTH` is `width` where it is known, else 0.
 ///
 /// # Safety
 /// As for [`scatter_add`], for these columns of one outer place.
-unsafe fn add_slices<T: Sum, X: Index, const WIDTH: usize>(
+unsafe fn add_slices<T: Summand, X: Index>(
     exec: &Exec<'_>,
     to: *mut T,
-    axis: usize,
-    slice: usize,
+    Slices { axis, slice, .. }: Slices,
     mine: Rows,
     indices: &[X],
     updates: *const T,
@@ -144,7 +139,7 @@ unsafe fn add_slices<T: Sum, X: Index, const WIDTH: usize>(
         // SAFETY: the index is below the axis's size.
         unsafe {
             let (to, from) = (to.add(index as usize * slice), updates.add(i * slice));
-            if WIDTH == 1 {
+            if width == 1 {
                 to.write(to.read().plus(from.read()));
             } else {
                 let to = std::slice::from_raw_parts_mut(to, width);

@@ -44,10 +44,13 @@ fn layouts(dims: &[usize]) -> Vec<(Layout, usize)> {
     let target = shape(dims);
     let all = target.elements();
     let mut made = vec![(Layout::dense(target), all)];
-    // Every rotation of the axes, and the axes in reverse order.
+    // Every rotation of the axes, the axes in reverse order, and the first two swapped.
     let mut orders: Vec<Vec<usize>> =
         (1..rank).map(|by| (0..rank).map(|a| (a + by) % rank).collect()).collect();
     orders.push((0..rank).rev().collect());
+    if rank > 2 {
+        orders.push([1, 0].into_iter().chain(2..rank).collect());
+    }
     for order in orders {
         // Memory holds the axes in this order; the view puts them back.
         let stored: Vec<usize> = order.iter().map(|a| dims[*a]).collect();
@@ -118,6 +121,9 @@ fn a_copy_of_any_layout_and_element_size_is_what_a_loop_over_indices_gives() {
         &[4, 3, 2],
         &[33, 4, 20],
         &[2, 70, 3, 9],
+        &[130, 140, 2],
+        &[130, 140, 3],
+        &[70, 50, 19],
         &[3, 2, 4, 2, 5],
         &[2, 3, 2, 1, 2, 3, 2, 2],
     ] {

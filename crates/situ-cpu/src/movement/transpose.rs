@@ -1,11 +1,11 @@
 //! Two axes that the source and the destination order differently, walked in tiles.
 //!
-//! A tile is read along the source's lines and turned over in a buffer of the first-level cache; rows of the buffer are then written whole,
-//! past the caches if the result is large. So every line of either memory is touched once. Where one of the axes is short, tiles are
-//! long instead, and go without the buffer.
+//! A tile is read along the source's lines and turned over in a buffer of the first-level cache; rows of the buffer
+//! are then written whole, past the caches if the result is large. So every line of either memory is touched once.
+//! Where one of the axes is short, tiles are long instead, and go without the buffer.
 //!
-//! The sizes are those that were quickest of the 16 to 128 units tried along either axis, on matrices of 256 KiB to 64 MiB, as was
-//! walking the tiles in the order of the source.
+//! The sizes are those that were quickest of the 16 to 128 units tried along either axis, on matrices of 256 KiB to
+//! 64 MiB, as was walking the tiles in the order of the source.
 
 mod block;
 
@@ -52,16 +52,17 @@ impl Tiles {
         let (near_step, inner_step) = if buffered {
             let cached = near.size.saturating_mul(inner.size).saturating_mul(size) < CACHED_BYTES;
             let near_bytes = if cached { NEAR_BYTES_CACHED } else { NEAR_BYTES };
-            // Of single bytes, 64 by 128.
-            ((near_bytes / size).clamp(SHORT_AXIS, 64), (INNER_BYTES / size).clamp(SHORT_AXIS, 128))
+            let inner_step = (INNER_BYTES / size).clamp(SHORT_AXIS, 128);
+            let near_step = (near_bytes / size).max(SHORT_AXIS).min(BUFFER_BYTES / (inner_step * size));
+            (near_step, inner_step)
         } else if inner.size <= near.size {
             (DIRECT_UNITS / inner.size.min(SHORT_AXIS), inner.size)
         } else {
             (near.size, DIRECT_UNITS / near.size.min(SHORT_AXIS))
         };
-        let near_step = near_step.min(near.size);
-        let inner_step = inner_step.min(inner.size);
-        debug_assert!(!buffered || near_step * inner_step * size <= BUFFER_BYTES);
+        // A tile that does not fit the buffer would be written past its end.
+        assert!(!buffered || near_step * inner_step * size <= BUFFER_BYTES);
+        let (near_step, inner_step) = (near_step.min(near.size), inner_step.min(inner.size));
         Tiles { size, near_axis, near, inner, near_step, inner_step, buffered }
     }
 
@@ -109,7 +110,8 @@ impl Tiles {
                     self.turn(level, from, turned, near_len, inner_len);
                     for i in 0..near_len {
                         let to = to.offset(i as isize * self.near.to);
-                        copy_run_to(turned.add(i * row), to, inner_len * self.size, streaming);
+                        let whole_lines = streaming && row == INNER_BYTES;
+                        copy_run_to(turned.add(i * row), to, inner_len * self.size, whole_lines);
                     }
                 } else {
                     self.copy_units(from, to, self.near.to, 0..near_len, 0..inner_len);

@@ -33,7 +33,7 @@
 //!   A device without exact square roots and division agrees within 1e-5 of the deviation, not to the bit.
 //! - **normal f64**: elements 2b and 2b+1 take all of block b: `u = ((w0 >> 6) · 2^26 + (w1 >> 6) + ½) · 2^-52`; q = w2 >> 30,
 //!   `t = (((w2 & 0x3FFFFFFF) >> 4) · 2^26 + (w3 >> 6) − 2^51 + ½) · 2^-52`; then as above in f64.
-//! - **permutation** of n: element i is the first number below n in the walk P(i), P(P(i)), …, with P as in [`permutation`].
+//! - **permutation** of n: element i is the first number below n in the walk P(i), P(P(i)), …, with P as in [`mod@permutation`].
 //!
 //! Leaves to others: choosing seeds, and counting streams.
 
