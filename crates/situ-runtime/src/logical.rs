@@ -207,8 +207,8 @@ impl LogicalDevice {
         let Some(Ok(_)) = self.opened.get() else { return Ok(()) };
         let watched = std::mem::take(&mut *self.watched());
         self.device()?.sync()?;
-        let failed = watched.iter().filter_map(|c| Some((c, c.outcome()??)));
-        match failed.filter(|(c, _)| !c.report()).next() {
+        let mut failed = watched.iter().filter_map(|c| Some((c, c.outcome()??)));
+        match failed.find(|(c, _)| !c.report()) {
             Some((_, data)) => Err(Error::Data(Box::new(data.clone()))),
             None => Ok(()),
         }

@@ -4,7 +4,7 @@ use crate::config::Table;
 use crate::ledger::{Cause, Ledger};
 use crate::logical::LogicalDevice;
 use crate::storage::{Checks, DeviceTensor};
-use situ_core::{DeviceKind, Error, Layout, Reason, Result};
+use situ_core::{DType, DeviceKind, Error, Layout, Reason, Result, Shape};
 use situ_device::{Arg, Call, Region};
 use situ_ir::Op;
 use situ_ir::ops::Dense;
@@ -76,14 +76,24 @@ pub(crate) fn read(
     location: &'static Location<'static>,
 ) -> Result<()> {
     let start = Instant::now();
-    let source = dense(tensor, location)?;
+    let source = match dense(tensor, location) {
+        // No memory to make a view dense: what it looks at can still be read, and picked from here.
+        Err(error) if error.is_out_of_memory() => {
+            read_picking(tensor, into)?;
+            tensor.clone()
+        }
+        dense => {
+            let source = dense?;
+            let device = source.logical_device().device()?;
+            if into.is_empty() {
+                device.sync()?;
+            } else {
+                device.download(elements(&source), into)?;
+            }
+            source
+        }
+    };
     let logical = source.logical_device();
-    let device = logical.device()?;
-    if into.is_empty() {
-        device.sync()?;
-    } else {
-        device.download(elements(&source), into)?;
-    }
     if logical.id().kind != DeviceKind::Cpu {
         let to = situ_core::DeviceId::CPU0;
         ledger.book(
@@ -97,6 +107,18 @@ pub(crate) fn read(
         );
     }
     source.poisoned()
+}
+
+/// Reads all memory that a view looks at, and picks the view's elements from it.
+fn read_picking(tensor: &DeviceTensor, into: &mut [u8]) -> Result<()> {
+    let region = tensor.storage.region();
+    let mut whole = vec![0; region.bytes];
+    tensor.logical_device().device()?.download(region, &mut whole)?;
+    let size = tensor.dtype.size();
+    for (offset, to) in tensor.layout.offsets().zip(into.chunks_exact_mut(size)) {
+        to.copy_from_slice(&whole[offset * size..][..size]);
+    }
+    Ok(())
 }
 
 /// What a copy is for.
@@ -137,7 +159,16 @@ pub(crate) fn copy(
         return copy(table, ledger, &staged, to, purpose);
     }
     let start = Instant::now();
-    let source = dense(tensor, purpose.location)?;
+    let source = match dense(tensor, purpose.location) {
+        // No memory to make a view dense where it is: all that it looks at goes, and it is a view there too.
+        Err(error) if error.is_out_of_memory() => {
+            let flat = Shape::new(&[tensor.storage.region().bytes])?;
+            let whole = DeviceTensor { layout: Layout::dense(flat), dtype: DType::U8, ..tensor.clone() };
+            let moved = copy(table, ledger, &whole, to, purpose)?;
+            return Ok(DeviceTensor { layout: tensor.layout, dtype: tensor.dtype, ..moved });
+        }
+        dense => dense?,
+    };
     let bytes = source.tensor_type().bytes();
     let mut out = to.tensor(source.tensor_type(), purpose.op, purpose.reason)?;
     if bytes > 0 {
