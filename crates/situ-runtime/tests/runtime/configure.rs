@@ -5,6 +5,8 @@ use situ_runtime::{LogicalConfig, Runtime};
 use situ_tensor::{device, tensor, with_device, with_runtime, zeros};
 use situ_testkit::machines::{CPU, GPU, cpu, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
+use std::sync::Barrier;
+use std::time::Duration;
 
 fn ids(runtime: &Runtime) -> Vec<String> {
     runtime.list_logical_devices(None).iter().map(|d| d.id().to_string()).collect()
@@ -183,6 +185,28 @@ fn policies_change_at_any_time() -> Result<()> {
         runtime.set_fallback_policy(situ_core::Policy::Forbid)?;
         runtime.set_copy_policy(situ_core::Policy::Warn)?;
         runtime.set_log_placement(false)
+    })
+}
+
+#[test]
+fn a_change_while_a_call_is_in_flight_is_refused() -> Result<()> {
+    // A device that takes half a second for each launch, and does it at the call.
+    let runtime = cpu_and(&[&SimulatedGpu::new().immediate().delay(Duration::from_millis(500))]);
+    let begun = Barrier::new(2);
+    std::thread::scope(|s| {
+        let call = s.spawn(|| {
+            with_runtime(&runtime, || {
+                let x = tensor([1.0f32])?;
+                begun.wait();
+                with_device("/GPU:0", || x.neg())?.to_vec::<f32>()
+            })
+        });
+        begun.wait();
+        std::thread::sleep(Duration::from_millis(100));
+        let error = runtime.set_fallback_policy(situ_core::Policy::Forbid).unwrap_err();
+        assert!(error.to_string().contains("a call is in flight"), "{error}");
+        assert_eq!(call.join().unwrap()?, [-1.0]);
+        runtime.set_fallback_policy(situ_core::Policy::Forbid)
     })
 }
 

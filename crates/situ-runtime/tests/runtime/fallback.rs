@@ -3,7 +3,7 @@
 use crate::listening::Heard;
 use situ_core::{DType, DeviceId, DeviceKind, Error, Policy, Reason, Result};
 use situ_runtime::{Cause, LogicalConfig, PlacementRule, Topic};
-use situ_tensor::{device, fallback_policy, tensor, with_device, with_runtime, zeros};
+use situ_tensor::{Variable, device, fallback_policy, tensor, with_device, with_runtime, zeros};
 use situ_testkit::machines::{CPU, GPU, cpu, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
 
@@ -136,6 +136,29 @@ fn policies_allow_in_silence_warn_or_forbid_globally_and_by_scope() -> Result<()
             assert!(x.exp().is_err(), "the inner policy wins");
         }
         assert!(x.exp().is_err(), "the scope has ended");
+        Ok(())
+    })
+}
+
+#[test]
+fn host_data_and_variables_fall_back_by_the_same_policy_and_are_booked() -> Result<()> {
+    let runtime = cpu();
+    let heard = Heard::from(&runtime);
+    with_runtime(&runtime, || {
+        let _gpu = device("/GPU:0")?;
+        let x = tensor([1.0f32])?;
+        let v = Variable::new(&x)?;
+        assert_eq!((x.device(), v.device(), v.is_pinned()), (CPU, CPU, true));
+        assert_eq!(x.reason().to_string(), "there is no GPU:0");
+        let said = heard.about(Topic::Fallback);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].starts_with("constant of f32[1] is on CPU:0: there is no GPU:0 ("), "{said:?}");
+        assert!(said[1].starts_with("variable of f32[1] is on CPU:0"), "{said:?}");
+        assert_eq!(runtime.ledger().count(Cause::Fallback), 2);
+        let _strict = fallback_policy(Policy::Forbid);
+        for error in [tensor([1.0f32]).unwrap_err(), Variable::new(&x).unwrap_err()] {
+            assert!(matches!(error, Error::NoSuchDevice(_)), "{error}");
+        }
         Ok(())
     })
 }

@@ -6,6 +6,7 @@ use situ_runtime::{PlacementRule, Topic};
 use situ_tensor::{Tensor, device, tensor, with_device, with_runtime, zeros};
 use situ_testkit::machines::{CPU, GPU, cpu, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
+use std::time::Duration;
 
 fn small() -> Result<Tensor> {
     tensor([1.0f32, 2.0, 3.0, 4.0])
@@ -63,6 +64,8 @@ fn this_process_may_be_named_and_no_other_can() -> Result<()> {
             let error = with_device(elsewhere, || here.add(&here)).unwrap_err();
             assert!(matches!(error, Error::NoSuchDevice(_)), "{error}");
             assert!(error.to_string().contains("CPU:0, GPU:0"), "{error}");
+            let error = with_device(elsewhere, small).unwrap_err();
+            assert!(matches!(error, Error::NoSuchDevice(_)), "host data does not go there either: {error}");
         }
         Ok(())
     })
@@ -81,6 +84,20 @@ fn a_partial_scope_leaves_the_choice_among_its_matches() -> Result<()> {
         assert_eq!(with_device("/GPU", || x.add(&x))?.device(), DeviceId::gpu(1));
         // The index alone matches a device of each kind.
         assert_eq!(with_device("/CPU", || x.add(&x))?.device(), CPU);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_device_with_work_waiting_is_passed_by() -> Result<()> {
+    let gpus = [SimulatedGpu::new().delay(Duration::from_millis(20)), SimulatedGpu::new()];
+    with_runtime(&cpu_and(&[&gpus[0], &gpus[1]]), || {
+        let x = small()?;
+        assert_eq!(with_device("/GPU", || x.neg())?.device(), GPU, "nobody waits: the first will do");
+        let y = with_device("/GPU:0", || x.abs()?.neg())?;
+        assert_eq!(with_device("/GPU", || x.neg())?.device(), DeviceId::gpu(1));
+        y.to_vec::<f32>()?;
+        assert_eq!(with_device("/GPU", || x.neg())?.device(), GPU, "the queue is empty again");
         Ok(())
     })
 }

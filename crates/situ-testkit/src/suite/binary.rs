@@ -104,7 +104,7 @@ fn broadcast(a: &[usize], b: &[usize]) -> (Vec<usize>, Vec<(usize, usize)>) {
     (dims, pairs)
 }
 
-fn apply(kind: BinaryKind, a: &Array, b: &Array) -> Expected {
+pub(super) fn apply(kind: BinaryKind, a: &Array, b: &Array) -> Expected {
     let (dims, pairs) = broadcast(&a.dims, &b.dims);
     if kind.is_predicate() {
         let holds: Vec<i64> = if a.dtype.is_float() {

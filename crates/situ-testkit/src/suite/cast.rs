@@ -33,7 +33,7 @@ pub(super) fn cases(list: &mut Vec<Case>) {
     }
 }
 
-fn convert(x: &Array, to: DType) -> Expected {
+pub(super) fn convert(x: &Array, to: DType) -> Expected {
     match (&x.numbers, to) {
         (Numbers::Real(v), DType::F32) => {
             Array::unrounded(to, &x.dims, v.iter().map(|&v| f64::from(v as f32)).collect())

@@ -38,7 +38,7 @@ pub(super) fn cases(list: &mut Vec<Case>) {
     }
 }
 
-fn choose(inputs: &[Array]) -> super::Expected {
+pub(super) fn choose(inputs: &[Array]) -> super::Expected {
     let rank = inputs.iter().map(|i| i.dims.len()).max().unwrap_or(0);
     let size = |a: &Array, axis: usize| (axis + a.dims.len()).checked_sub(rank).map_or(1, |i| a.dims[i]);
     let dims: Vec<usize> =
