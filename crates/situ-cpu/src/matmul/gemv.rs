@@ -91,25 +91,26 @@ unsafe fn add_rows<V: Vector, const R: usize>(p: &MatVec<V::Elem>, step: usize) 
 /// The fields hold what they promise, and the processor has `V`'s instructions.
 #[inline(always)]
 pub(super) unsafe fn by_columns<V: Vector>(p: &MatVec<V::Elem>) {
-    // Four at once share the loads of the vector, and keep eight sums in flight.
-    const TOGETHER: usize = 4;
     // SAFETY: steps below `k` and outputs below `outputs` are the caller's promise.
     unsafe {
-        let whole = p.outputs - p.outputs % TOGETHER;
         let mut j = 0;
-        while j < whole {
-            dot::<V, TOGETHER>(p, j);
-            j += TOGETHER;
+        // Eight at once share the loads of the vector and keep the units busy, and the memory too: eight columns are fetched ahead.
+        while p.outputs - j >= 8 {
+            dot::<V, 8>(p, j);
+            j += 8;
         }
-        while j < p.outputs {
+        while p.outputs - j >= 2 {
+            dot::<V, 2>(p, j);
+            j += 2;
+        }
+        if j < p.outputs {
             dot::<V, 1>(p, j);
-            j += 1;
         }
         finish::<V>(p);
     }
 }
 
-/// `C` dot products: two registers of partial sums each, then their lanes.
+/// `C` dot products: a register of partial sums each, and then its lanes.
 #[inline(always)]
 unsafe fn dot<V: Vector, const C: usize>(p: &MatVec<V::Elem>, j: usize) {
     // SAFETY: as in `by_columns`; the caller has `C` outputs left.
@@ -118,28 +119,25 @@ unsafe fn dot<V: Vector, const C: usize>(p: &MatVec<V::Elem>, j: usize) {
         for (c, column) in columns.iter_mut().enumerate() {
             *column = p.matrix.offset((j + c) as isize * p.stride);
         }
-        let mut even = [V::zero(); C];
-        let mut odd = [V::zero(); C];
-        let whole = p.k - p.k % (2 * V::LANES);
+        let mut sums = [V::zero(); C];
+        let whole = p.k - p.k % V::LANES;
         let mut step = 0;
         while step < whole {
-            let (x0, x1) = (V::load(p.x.add(step)), V::load(p.x.add(step + V::LANES)));
-            for c in 0..C {
-                even[c] = V::mul_add(x0, V::load(columns[c].add(step)), even[c]);
-                odd[c] = V::mul_add(x1, V::load(columns[c].add(step + V::LANES)), odd[c]);
-            }
-            step += 2 * V::LANES;
-        }
-        while step < p.k {
-            let count = (p.k - step).min(V::LANES);
-            let x = V::load_first(p.x.add(step), count);
-            for c in 0..C {
-                even[c] = V::mul_add(x, V::load_first(columns[c].add(step), count), even[c]);
+            let x = V::load(p.x.add(step));
+            for (sum, column) in sums.iter_mut().zip(columns) {
+                *sum = V::mul_add(x, V::load(column.add(step)), *sum);
             }
             step += V::LANES;
         }
-        for c in 0..C {
-            *p.out.add(j + c) = V::add(even[c], odd[c]).sum();
+        let left = p.k - whole;
+        if left > 0 {
+            let x = V::load_first(p.x.add(step), left);
+            for (sum, column) in sums.iter_mut().zip(columns) {
+                *sum = V::mul_add(x, V::load_first(column.add(step), left), *sum);
+            }
+        }
+        for (c, sum) in sums.into_iter().enumerate() {
+            *p.out.add(j + c) = sum.sum();
         }
     }
 }

@@ -58,10 +58,18 @@ pub(super) trait Transpose: Vector {
 }
 
 /// The floating-point types that have a tiled kernel.
-pub(super) trait Float: Copy + Send + Sync + Default + PartialOrd + std::fmt::Debug + 'static {}
+pub(super) trait Float: Copy + Send + Sync + Default + 'static {
+    /// 1.
+    const ONE: Self;
+}
 
-impl Float for f32 {}
-impl Float for f64 {}
+impl Float for f32 {
+    const ONE: f32 = 1.0;
+}
+
+impl Float for f64 {
+    const ONE: f64 = 1.0;
+}
 
 /// A compiled micro-kernel.
 pub(super) type TileFn<T> = unsafe fn(&Tile<T>);
