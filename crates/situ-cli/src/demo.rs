@@ -54,9 +54,9 @@ impl Heard {
     fn listen() -> Heard {
         let heard = Heard::default();
         let kept = heard.clone();
-        config::set_listener(Some(Box::new(move |notice| {
+        config::set_listener(move |notice| {
             kept.0.lock().unwrap_or_else(|p| p.into_inner()).push(notice.text.clone());
-        })));
+        });
         heard
     }
 
@@ -87,7 +87,7 @@ pub(crate) fn run(screen: &mut Screen, json: bool) -> Result<()> {
     }
     drop(inputs);
     places::check_agreement(&passes)?;
-    say(&|screen| show_comparison(screen, &passes))?;
+    say(&|screen| show_comparison(screen, &passes, &devices))?;
 
     let fallback = fallback::run(&heard)?;
     say(&|screen| {
@@ -129,7 +129,7 @@ fn show_pass(screen: &mut Screen, pass: &Pass) -> Result<()> {
     warnings(screen, &pass.warnings)
 }
 
-fn show_comparison(screen: &mut Screen, passes: &[Pass]) -> Result<()> {
+fn show_comparison(screen: &mut Screen, passes: &[Pass], devices: &DeviceList) -> Result<()> {
     let rows = passes.iter().map(|pass| {
         vec![
             Cell::new(pass.plan),
@@ -143,7 +143,11 @@ fn show_comparison(screen: &mut Screen, passes: &[Pass]) -> Result<()> {
         places::disagreement(passes),
         places::ROUNDS
     ))?;
-    screen.table(&["placement", "loss", "moved in one run", "time of one run"], rows.collect())
+    screen.table(&["placement", "loss", "moved in one run", "time of one run"], rows.collect())?;
+    match devices.software() {
+        Some(name) => screen.line(&format!("{name} is a software driver: its times say nothing about GPUs.")),
+        None => Ok(()),
+    }
 }
 
 fn show_refusal(screen: &mut Screen, refusal: &Refusal) -> Result<()> {
@@ -154,7 +158,9 @@ fn show_refusal(screen: &mut Screen, refusal: &Refusal) -> Result<()> {
         bytes(refusal.in_use),
         bytes(refusal.requested)
     ))?;
-    screen.line(&format!("  {}", refusal.error))?;
+    for part in refusal.error.split("; ") {
+        screen.line(&format!("  {part}"))?;
+    }
     screen.line(&format!("Afterwards the tensor made before it still sums to {}.", refusal.survivor_sum))
 }
 
@@ -190,5 +196,6 @@ fn show_ledger(screen: &mut Screen, ledger: &[Line]) -> Result<()> {
         ];
         cells.into_iter().map(Cell::new).collect()
     });
-    screen.table(&["cause", "devices", "count", "bytes", "time", "op", "line"], rows.collect())
+    screen.table(&["cause", "devices", "count", "bytes", "time", "op", "line"], rows.collect())?;
+    screen.line("A copy from a GPU waits for the work before it: its time has both in it.")
 }

@@ -61,6 +61,11 @@ impl DeviceList {
         })
     }
 
+    /// The name of a device whose driver runs on the host's cores, if there is one.
+    pub(crate) fn software(&self) -> Option<&str> {
+        self.physical.iter().find(|d| d.software).map(|d| d.name.as_str())
+    }
+
     fn show(&self, screen: &mut Screen) -> Result<()> {
         screen.line("Physical devices: what the machine has")?;
         self.show_physical(screen)?;

@@ -24,6 +24,8 @@
 //!   may happen that was not asked for.
 //! - [`Tensor::device`] is where the bytes are, [`Tensor::reason`] is why; [`config::ledger`] lists every copy and
 //!   every fallback with its line of the program.
+//! - [`Function`]: a closure traced once per input signature, planned and run as a whole; [`cond`] and [`while_loop`]
+//!   decide by value inside of one.
 //! - [`config`]: the machine's devices, what programs see of them, and what they may use.
 //!
 //! # What decides where an op runs
@@ -44,12 +46,12 @@ pub use situ_core::{
     DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, MAX_RANK, Policy, Reason,
     Result, Scalar, Shape, TensorType, error, reason,
 };
-pub use situ_ir::{Op, OpKind, ops};
-pub use situ_runtime::{LogicalConfig, PlacementRule, Request, Runtime};
+pub use situ_ir::{Graph, Op, OpKind, ops};
+pub use situ_runtime::{LogicalConfig, PlacementRule, Request, Runtime, function};
 pub use situ_tensor::{
-    ScopeGuard, Span, Tensor, TensorData, Variable, arange, clear_device, concat, constant, copy_policy,
-    current_runtime, device, eye, fallback_policy, full, ones, random, range, scope, stack, tensor, where_,
-    with_device, with_runtime, zeros,
+    Function, ScopeGuard, Span, Tensor, TensorData, Variable, arange, clear_device, concat, cond, constant,
+    copy_policy, current_runtime, device, eye, fallback_policy, full, ones, random, range, scope, stack,
+    tensor, where_, while_loop, with_device, with_runtime, zeros,
 };
 
 /// Waits for the queued work of every device, and returns its errors.

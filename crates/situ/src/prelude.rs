@@ -3,6 +3,6 @@
 //! Functions stay out of it: `situ::zeros` and `situ::device` say at the call what they are.
 
 pub use crate::{
-    DType, DeviceId, DeviceKind, Error, LogicalConfig, PlacementRule, Policy, Reason, Result, Shape, Span,
-    Tensor, Variable, config, random,
+    DType, DeviceId, DeviceKind, Error, Function, LogicalConfig, PlacementRule, Policy, Reason, Result,
+    Shape, Span, Tensor, Variable, config, random,
 };

@@ -99,7 +99,12 @@ fn seed_000_a_runs_on_the_gpu_by_tensorflows_rule_and_stays_on_the_cpu_by_ours()
     let Some((loss, _, _runtime)) = with_gpu(seed_000_a::program) else { return };
     assert_eq!(loss.device(), CPU, "so little work is not worth a launch: {}", loss.reason());
     let reason = loss.reason();
-    assert!(matches!(reason, Reason::Faster { than: GPU, saves } if saves > 0.0), "{reason:?}");
+    // A GPU that computes it faster is still not worth the copies.
+    let (Reason::Faster { than: other, saves } | Reason::CheaperThanMoving { to: other, saves }) = reason
+    else {
+        panic!("{reason:?}");
+    };
+    assert!(other == GPU && saves > 0.0, "{reason:?}");
 }
 
 #[test]
@@ -193,9 +198,9 @@ fn seed_002_a_copies_the_product_to_the_cpu_once_and_books_it() {
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!(runtime.ledger().bytes(GPU, CPU), 4 << 20);
     assert_eq!(runtime.ledger().count(config::Cause::Implicit), 1);
-    // The sum of n² products of n standard normals has deviation n^1.5: here 32768.
+    // A sum over k of (the sum of column k of a) · (the sum of row k of b): deviation n^1.5, here 32768.
     let sum = result.item::<f32>().unwrap();
-    assert!(sum.is_finite() && sum.abs() < 6.0 * 32768.0 * 32.0, "{sum}");
+    assert!(sum.is_finite() && sum.abs() < 6.0 * 32768.0, "{sum}");
 }
 
 #[test]
@@ -232,7 +237,8 @@ fn seed_004_a_sums_on_two_devices() {
 
 #[test]
 fn every_example_runs_to_its_end_with_and_without_a_gpu() {
-    let examples: [(&str, fn() -> Result<()>); 9] = [
+    type Main = fn() -> Result<()>;
+    let examples: [(&str, Main); 9] = [
         ("hello", hello::main),
         ("seed_000_a", seed_000_a::main),
         ("seed_000_b", seed_000_b::main),

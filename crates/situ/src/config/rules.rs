@@ -52,7 +52,7 @@ pub fn set_log_placement(on: bool) -> Result<()> {
     current_runtime().set_log_placement(on)
 }
 
-/// Takes notices (fallbacks, copies, placements) over from standard error; `None` gives them back.
+/// Takes notices (fallbacks, copies, placements) over from standard error.
 ///
 /// ```
 /// use situ::config;
@@ -61,15 +61,20 @@ pub fn set_log_placement(on: bool) -> Result<()> {
 /// # fn main() -> situ::Result<()> {
 /// let heard = Arc::new(Mutex::new(Vec::new()));
 /// let kept = heard.clone();
-/// config::set_listener(Some(Box::new(move |notice| kept.lock().unwrap().push(notice.text.clone()))));
+/// config::set_listener(move |notice| kept.lock().unwrap().push(notice.text.clone()));
 /// config::set_log_placement(true)?;
 ///
 /// situ::with_device("/CPU:0", || situ::tensor([1.0f32])?.exp())?;
 /// assert!(heard.lock().unwrap()[0].starts_with("exp -> CPU:0: requested"));
 /// # Ok(()) }
 /// ```
-pub fn set_listener(listener: Option<Box<dyn Fn(&Notice) + Send + Sync>>) {
-    current_runtime().set_listener(listener);
+pub fn set_listener(listener: impl Fn(&Notice) + Send + Sync + 'static) {
+    current_runtime().set_listener(Some(Box::new(listener)));
+}
+
+/// Gives notices back to standard error.
+pub fn remove_listener() {
+    current_runtime().set_listener(None);
 }
 
 /// Every copy between devices and every fallback so far, by device pair, op and line of the program.
