@@ -76,6 +76,11 @@ impl Session {
         self.made.len() == STEPS.len()
     }
 
+    /// The name of the step it stands before; `None` at the end.
+    pub fn at(&self) -> Option<&'static str> {
+        STEPS.get(self.made.len()).map(|s| s.0)
+    }
+
     /// The results so far, with their names.
     pub fn results(&self) -> impl Iterator<Item = (&'static str, &Tensor)> {
         STEPS.iter().map(|s| s.0).zip(&self.made)
