@@ -1,6 +1,6 @@
 //! What tests situ: the op suite, simulated devices, and runtimes to run them on.
 //!
-//! - [`array`], [`input`], [`numbers`]: plain data, the ways to lay it out, and the values worth trying;
+//! - [`mod@array`], [`input`], [`numbers`]: plain data, the ways to lay it out, and the values worth trying;
 //! - [`suite`]: one list of cases for every op, each with a naive reference, run on any device;
 //! - [`simulated`]: GPUs that are not there, with set memories, missing kernels, delays and faults;
 //! - [`machines`]: runtimes made of the real devices and of simulated ones;

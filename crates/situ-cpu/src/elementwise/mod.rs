@@ -9,7 +9,7 @@
 //! - long runs are cut into tasks of fixed size.
 //!
 //! Every element goes through the same instructions whatever the cut, so results do not depend on the number of threads.
-//! The same tile functions, called in sequence on one tile, are a [fused](fused) program.
+//! The same tile functions, called in sequence on one tile, are a [fused] program.
 
 pub mod binary;
 pub mod cast;
