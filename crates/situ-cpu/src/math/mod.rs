@@ -4,7 +4,7 @@
 //! at ±0, ±inf, NaN, denormals and the ends of the range: `exp(-inf)` is 0, `exp(NaN)` is NaN, `log(0)` is -inf.
 //! f64 uses the standard library's scalar functions.
 //!
-//! Every function is `#[inline(always)]` and generic over an [`Isa`](crate::level::Isa), because it must be compiled inside the
+//! Every function is `#[inline(always)]` and generic over an [`Isa`], because it must be compiled inside the
 //! function that enables the instructions. The coefficients are minimax fits of our own (Remez exchange, 50 digits), rounded
 //! to the precision they are used in.
 
