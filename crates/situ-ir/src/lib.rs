@@ -6,6 +6,7 @@
 pub mod gradient;
 pub mod graph;
 pub mod ops;
+pub mod passes;
 pub mod work;
 
 pub use gradient::{Application, Builder, Gradients};

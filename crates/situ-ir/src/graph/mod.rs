@@ -206,12 +206,12 @@ impl Node {
 /// A traced program. The types of captures and variables are those of the nodes that stand for them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Graph {
-    nodes: Vec<Node>,
-    inputs: Vec<TensorType>,
-    captures: Vec<TensorType>,
-    variables: Vec<TensorType>,
-    outputs: Vec<Value>,
-    updates: Vec<(u32, Value)>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) inputs: Vec<TensorType>,
+    pub(crate) captures: Vec<TensorType>,
+    pub(crate) variables: Vec<TensorType>,
+    pub(crate) outputs: Vec<Value>,
+    pub(crate) updates: Vec<(u32, Value)>,
 }
 
 impl Graph {

@@ -12,6 +12,7 @@ pub mod index;
 pub mod join;
 pub mod layer_norm;
 pub mod matmul;
+pub mod matmul_bias;
 pub mod random;
 pub mod reduce;
 pub mod select;
@@ -34,6 +35,7 @@ pub use index::{Gather, OneHot, ScatterAdd};
 pub use join::{Concat, Pad, Tile};
 pub use layer_norm::LayerNorm;
 pub use matmul::{BiasAdd, Matmul};
+pub use matmul_bias::MatmulBias;
 pub use random::{Distribution, Random};
 pub use reduce::{Reduce, ReduceKind};
 pub use select::Where;
@@ -199,14 +201,16 @@ ops! {
     Concat Pad Tile
     Gather ScatterAdd OneHot
     Fill Range Eye Random
-    Fused
+    Fused MatmulBias
 }
 
 /// The error of a name that no op has.
 #[cold]
 fn unknown(name: &str) -> situ_core::Error {
     let shared = |other: &str| other.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-    let help = match Op::names().filter(|other| shared(other) > 1).max_by_key(|other| shared(other)) {
+    // Of the names that begin alike, the shortest.
+    let likeness = |other: &&str| (shared(other), std::cmp::Reverse(other.len()));
+    let help = match Op::names().filter(|other| shared(other) > 1).max_by_key(likeness) {
         Some(near) => format!("did you mean {near}?"),
         None => "name an op of situ".to_string(),
     };

@@ -40,6 +40,7 @@ impl Rng {
             1 => f64::INFINITY,
             2 => f64::NEG_INFINITY,
             3 => -0.0,
+            6 => 0.0,
             4 => f64::from_bits(self.next()),
             5 => f64::MIN_POSITIVE / 8.0,
             _ => self.plain(),
@@ -113,7 +114,7 @@ impl Making<'_> {
 
     /// Adds an op, if it fits its inputs.
     pub fn add(&mut self, op: impl Into<situ_ir::Op>, inputs: &[Value]) -> Option<Value> {
-        let request = if self.rng.chance(6) { self.rng.request() } else { Request::default() };
+        let request = if self.rng.chance(8) { self.rng.request() } else { Request::default() };
         let op = op.into();
         let types: Vec<TensorType> = inputs.iter().map(|v| self.builder.type_of(*v)).collect();
         // The interpreter should not spend its time on tensors that tiling and joining blew up.
@@ -131,8 +132,10 @@ impl Making<'_> {
         }
     }
 
+    /// Some values, the last one among them.
     fn outputs(&mut self, count: usize) -> Vec<Value> {
-        (0..count).map(|_| self.any()).collect()
+        let last = self.values[self.values.len() - 1];
+        (1..count).map(|_| self.any()).chain([last]).collect()
     }
 }
 
@@ -155,7 +158,7 @@ pub fn graph(rng: &mut Rng, purpose: Purpose, size: usize) -> Graph {
         making.values.push(value);
     }
     fill(&mut making, size, 0);
-    let count = 1 + making.rng.below(3);
+    let count = 1 + making.rng.below(4);
     let outputs = making.outputs(count);
     let mut updates = Vec::new();
     let variables: Vec<TensorType> = making

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Adds an op, or a few that belong together. Sometimes nothing fits, and nothing is added.
 pub(super) fn any(m: &mut Making<'_>) {
-    let _ = match m.rng.below(40) {
+    let _ = match m.rng.below(48) {
         0..=8 => unary(m),
         9..=17 => binary(m),
         18 => select(m),
@@ -29,6 +29,11 @@ pub(super) fn any(m: &mut Making<'_>) {
         36 => transposed_product(m),
         37 => by_constant(m),
         38 => same_again(m),
+        39 | 40 => dense_layer(m),
+        41 => conversions(m),
+        42 => slices(m),
+        43 => mirrored(m),
+        44..=46 => function_of_function(m),
         _ => comparison(m),
     };
 }
@@ -134,6 +139,10 @@ fn dense_layer(m: &mut Making<'_>) -> Option<Value> {
     let product = m.add(Matmul::default(), &[x, weights])?;
     let range = Range { start: Scalar::of(ty.dtype, 0.5), step: Scalar::of(ty.dtype, -1.0), count: 3 };
     let bias = m.add(range, &[])?;
+    if m.rng.chance(4) {
+        let activation = m.rng.pick(&[None, Some(Unary::with(UnaryKind::LeakyRelu, 0.1, 0.0))]);
+        return m.add(MatmulBias { matmul: Matmul::default(), activation }, &[x, weights, bias]);
+    }
     let sum = if m.rng.chance(2) {
         m.add(BiasAdd, &[product, bias])?
     } else {
@@ -342,6 +351,51 @@ fn twice(m: &mut Making<'_>) -> Option<Value> {
     let x = m.floats()?;
     let once = m.add(Unary::new(kind), &[x])?;
     m.add(Unary::new(kind), &[once])
+}
+
+/// Any two of the functions that have rules together.
+fn function_of_function(m: &mut Making<'_>) -> Option<Value> {
+    use UnaryKind as K;
+    let any = [K::Neg, K::Abs, K::Square, K::Relu];
+    let floats = [K::Neg, K::Abs, K::Square, K::Relu, K::Exp, K::Sign, K::Floor, K::Round, K::Sqrt];
+    let x = m.fitting(|t| t.dtype.is_numeric())?;
+    let kinds: &[K] = if m.builder.type_of(x).dtype.is_float() { &floats } else { &any };
+    let (first, second) = (m.rng.pick(kinds), m.rng.pick(kinds));
+    let y = m.add(Unary::new(first), &[x])?;
+    m.add(Unary::new(second), &[y])
+}
+
+/// Through several dtypes.
+fn conversions(m: &mut Making<'_>) -> Option<Value> {
+    let mut value = m.any();
+    for _ in 0..3 {
+        let to = m.rng.pick(&DType::ALL);
+        value = m.add(Cast { to }, &[value])?;
+    }
+    Some(value)
+}
+
+/// A part of a part, backwards and in steps.
+fn slices(m: &mut Making<'_>) -> Option<Value> {
+    let x = m.fitting(|t| t.shape.rank() == 1 && t.shape[0] > 0)?;
+    let long = m.add(Concat { axis: 0 }, &[x, x, x])?;
+    let n = m.builder.type_of(long).shape[0];
+    let first = Slice::new(&[n - 1], &[-1], &[n]).ok()?;
+    let part = m.add(first, &[long])?;
+    let second = Slice::new(&[n % 2], &[2], &[(n - n % 2).div_ceil(2)]).ok()?;
+    m.add(second, &[part])
+}
+
+/// The same two values, one way round and the other.
+fn mirrored(m: &mut Making<'_>) -> Option<Value> {
+    let a = m.floats()?;
+    let ty = m.builder.type_of(a);
+    let b = m.add(Fill { shape: Shape::SCALAR, value: Scalar::of(ty.dtype, 0.0) }, &[])?;
+    let kind = m.rng.pick(&[BinaryKind::Maximum, BinaryKind::Minimum, BinaryKind::Sub, BinaryKind::Add]);
+    let one = m.add(Binary { kind }, &[a, b])?;
+    let other = m.add(Binary { kind }, &[b, a])?;
+    // A quotient by it keeps the sign of a zero.
+    m.add(Binary { kind: BinaryKind::Div }, &[one, other])
 }
 
 /// What an earlier node does, done again.

@@ -115,7 +115,7 @@ fn infinities(list: &mut Vec<Case>) {
     }
 }
 
-fn multiply(op: Matmul, a: &Array, b: &Array) -> Expected {
+pub(super) fn multiply(op: Matmul, a: &Array, b: &Array) -> Expected {
     let side = |x: &Array, swapped: bool| {
         let (rows, columns) = (x.dims[x.dims.len() - 2], x.dims[x.dims.len() - 1]);
         if swapped { (columns, rows) } else { (rows, columns) }

@@ -20,6 +20,7 @@ mod index;
 mod join;
 mod layer_norm;
 mod matmul;
+mod matmul_bias;
 mod random;
 mod reduce;
 mod select;
@@ -39,6 +40,7 @@ pub fn all() -> Vec<Case> {
     select::cases(&mut list);
     cast::cases(&mut list);
     matmul::cases(&mut list);
+    matmul_bias::cases(&mut list);
     bias_add::cases(&mut list);
     layer_norm::cases(&mut list);
     reduce::cases(&mut list);

@@ -1,0 +1,72 @@
+//! A matrix product with the bias and the activation that follow it. Only grouping makes it; see `passes::matmul_bias`.
+
+use super::{Attributes, BiasAdd, Given, Matmul, Op, Rule, Unary, arity};
+use crate::work::Work;
+use situ_core::{Error, Result, TensorType};
+
+/// `activation(a · b + bias)`; inputs are a, b and the bias, which runs along the last axis.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MatmulBias {
+    /// The product.
+    pub matmul: Matmul,
+    /// What is applied to each element of the sum, which must keep its dtype.
+    pub activation: Option<Unary>,
+}
+
+impl Rule for MatmulBias {
+    fn name(&self) -> &'static str {
+        "matmul_bias"
+    }
+
+    fn names() -> &'static [&'static str] {
+        &["matmul_bias"]
+    }
+
+    fn attributes(&self) -> Attributes {
+        let list = self.matmul.attributes();
+        match self.activation {
+            Some(activation) => list.with("activation", Op::from(activation)),
+            None => list,
+        }
+    }
+
+    fn read(_: &str, given: &mut Given) -> Result<MatmulBias> {
+        let matmul = Matmul::read("matmul", given)?;
+        let activation = match given.op("activation")? {
+            None => None,
+            Some(Op::Unary(op)) => Some(op),
+            Some(other) => {
+                return Err(Error::argument(
+                    "matmul_bias",
+                    format!("{} is no activation", other.name()),
+                    "give a function of one input, such as relu()",
+                ));
+            }
+        };
+        Ok(MatmulBias { matmul, activation })
+    }
+
+    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+        arity("matmul_bias", inputs, 3)?;
+        let product = self.matmul.infer(&inputs[..2])?;
+        let sum = BiasAdd.infer(&[product, inputs[2]])?;
+        let out = self.activation.map_or(Ok(sum), |op| op.infer(&[sum]))?;
+        if out != sum {
+            return Err(Error::operands(
+                "matmul_bias",
+                inputs,
+                format!("the activation gives {out}"),
+                "use one that keeps the dtype",
+            ));
+        }
+        Ok(out)
+    }
+
+    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+        let mut work = self.matmul.work(&inputs[..2], outputs);
+        work.bytes += inputs[2].bytes() as f64;
+        let unit = outputs.first().map_or(0, |t| t.shape.elements()) as f64;
+        work.flops += unit + self.activation.map_or(0.0, |op| op.work(outputs, outputs).flops);
+        work
+    }
+}

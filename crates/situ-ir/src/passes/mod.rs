@@ -1,0 +1,77 @@
+//! Passes: graphs to graphs that give the same results with less work.
+//!
+//! Promises: a pass changes no result, but for the two that say they round differently ([`cross_entropy`], and `pow` in
+//! [`algebra`], which round at least as well); it says what it did and what it nearly did; it can be turned off by name; it
+//! goes into the blocks of conditions and loops. An op whose result leaves the function under a scope of its own stays, because
+//! the scope says where the result is.
+//! Leaves to others: which device runs what. Grouping asks a predicate whether a device would run the joined op.
+//!
+//! Adding a pass: a file here with a `run`, and one line in [`SIMPLIFY`] or [`GROUP`].
+
+pub mod algebra;
+pub mod cross_entropy;
+pub mod cse;
+pub mod dead_code;
+mod evaluate;
+pub mod fold;
+pub mod fuse;
+mod group;
+pub mod matmul_bias;
+mod pipeline;
+mod report;
+mod rewrite;
+mod scalars;
+pub mod transposes;
+
+pub use evaluate::{Constant, Evaluate, NoEvaluation};
+pub use pipeline::{Options, group, optimize};
+pub use report::{Note, Report};
+
+use crate::graph::Graph;
+use crate::ops::Op;
+use situ_core::{Result, TensorType};
+
+/// Whether the devices at hand would run an op on inputs of these types (first list) to outputs of these (second).
+///
+/// Asked only of ops that a pass would make out of others; it should say yes only where every device that could run the parts can
+/// run the whole, so that grouping takes no choice away from placement.
+pub type Supports<'a> = dyn Fn(&Op, &[TensorType], &[TensorType]) -> bool + 'a;
+
+/// What passes may use besides the graph.
+#[allow(missing_debug_implementations, reason = "it holds callbacks")]
+pub struct Context<'a> {
+    /// Limits, and which passes are off.
+    pub options: &'a Options,
+    /// Runs ops on constants.
+    pub evaluator: &'a mut dyn Evaluate,
+    /// Whether an op that a pass would make could run.
+    pub supports: &'a Supports<'a>,
+}
+
+/// One pass: its name, and what it does to a graph.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// By which it is turned off, and reported.
+    pub name: &'static str,
+    /// The new graph and the report.
+    pub run: fn(&Graph, &mut Context<'_>) -> Result<(Graph, Report)>,
+}
+
+/// The passes that know no device, in their order; they run in rounds until none finds anything.
+pub const SIMPLIFY: &[Pass] = &[
+    Pass { name: "fold", run: fold::run },
+    Pass { name: "algebra", run: algebra::run },
+    Pass { name: "cse", run: cse::run },
+    Pass { name: "transposes", run: transposes::run },
+    Pass { name: "cross_entropy", run: cross_entropy::run },
+    Pass { name: "dead_code", run: dead_code::run },
+];
+
+/// The passes that join ops into ops that some device may or may not have, in their order; they run once.
+pub const GROUP: &[Pass] = &[
+    Pass { name: "matmul_bias", run: matmul_bias::run },
+    // What is joined leaves its parts behind; to fusion they would look like readers.
+    Pass { name: "dead_code", run: dead_code::run },
+    Pass { name: "fuse", run: fuse::run },
+    Pass { name: "dead_code", run: dead_code::run },
+];
