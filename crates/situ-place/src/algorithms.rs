@@ -16,7 +16,7 @@ use crate::error::PlaceError;
 use crate::placement::{Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
-use crate::simulate::simulate;
+use crate::simulate::makespan;
 pub use auto::Auto;
 pub use etf::Etf;
 pub use greedy::Greedy;
@@ -32,11 +32,43 @@ static ALL: [&dyn Placer; 8] = [&Rules, &Single, &Greedy, &Heft, &Peft, &Etf, &S
 /// Those that make one schedule and stop.
 pub(crate) static CONSTRUCTIVE: [&dyn Constructive; 6] = [&Segments, &Heft, &Peft, &Single, &Greedy, &Etf];
 
+/// A schedule with its makespan within the memory limits.
+pub(crate) struct Timed {
+    pub makespan: f64,
+    pub schedule: Schedule,
+}
+
+impl Timed {
+    pub(crate) fn new(problem: &Problem, schedule: Schedule) -> Result<Timed, PlaceError> {
+        Ok(Timed { makespan: makespan(problem, &schedule)?, schedule })
+    }
+}
+
 /// An algorithm that makes one schedule and stops.
 pub(crate) trait Constructive: Send + Sync {
     fn name(&self) -> &'static str;
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, PlaceError>;
+    /// A schedule that fills no more than this share of any limited memory with what stays there; the rest is for
+    /// tensors that come and go.
+    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError>;
+}
+
+/// The shares that are tried one after the other, until what comes and goes fits too.
+const SHARES: [f64; 5] = [1.0, 0.9, 0.7, 0.45, 0.2];
+
+/// An algorithm's schedule within the memory limits.
+pub(crate) fn within_memory(algorithm: &dyn Constructive, problem: &Problem) -> Result<Timed, PlaceError> {
+    let mut result = algorithm.schedule(problem, SHARES[0]);
+    if problem.outputs_count() {
+        for &share in &SHARES[1..] {
+            if !matches!(result, Err(PlaceError::Memory(_))) {
+                break;
+            }
+            // The first error is the one to report: the others are of a smaller memory than there is.
+            result = algorithm.schedule(problem, share).or(result);
+        }
+    }
+    result
 }
 
 impl<C: Constructive> Placer for C {
@@ -47,8 +79,8 @@ impl<C: Constructive> Placer for C {
     fn place(&self, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError> {
         let clock = Deadline::new(budget);
         problem.require_placeable()?;
-        let schedule = self.schedule(problem)?;
-        Placement::finish(problem, &schedule, Constructive::name(self), 0, clock, None)
+        let timed = within_memory(self, problem)?;
+        Placement::finish(problem, &timed.schedule, Constructive::name(self), 0, clock, None)
     }
 }
 
@@ -70,20 +102,19 @@ pub fn place(name: &str, problem: &Problem, budget: &Budget) -> Result<Placement
     placer(name)?.place(problem, budget)
 }
 
-/// Keeps the best of several schedules, by their simulated makespans; the first error if none has one.
+/// Keeps the best of several schedules; the first error if none has a makespan.
 #[derive(Default)]
 pub(crate) struct Best {
-    pub found: Option<(f64, Schedule)>,
+    found: Option<Timed>,
     error: Option<PlaceError>,
 }
 
 impl Best {
-    pub(crate) fn offer(&mut self, problem: &Problem, schedule: Result<Schedule, PlaceError>) {
-        let timed = schedule.and_then(|s| Ok((simulate(problem, &s)?.makespan, s)));
+    pub(crate) fn offer(&mut self, timed: Result<Timed, PlaceError>) {
         match timed {
-            Ok((makespan, schedule)) => {
-                if self.found.as_ref().is_none_or(|best| makespan < best.0) {
-                    self.found = Some((makespan, schedule));
+            Ok(timed) => {
+                if self.found.as_ref().is_none_or(|best| timed.makespan < best.makespan) {
+                    self.found = Some(timed);
                 }
             }
             Err(error) => {
@@ -92,12 +123,9 @@ impl Best {
         }
     }
 
-    pub(crate) fn into_schedule(self, algorithm: &str) -> Result<Schedule, PlaceError> {
+    pub(crate) fn get(self, algorithm: &str) -> Result<Timed, PlaceError> {
         let nothing =
             || PlaceError::Algorithm { algorithm: algorithm.to_owned(), why: "found nothing".to_owned() };
-        match self.found {
-            Some((_, schedule)) => Ok(schedule),
-            None => Err(self.error.unwrap_or_else(nothing)),
-        }
+        self.found.ok_or_else(|| self.error.unwrap_or_else(nothing))
     }
 }

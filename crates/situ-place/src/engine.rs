@@ -13,6 +13,7 @@ mod links;
 mod slots;
 mod trial;
 
+use crate::critical::Times;
 use crate::error::PlaceError;
 use crate::fill::Fill;
 use crate::placement::Schedule;
@@ -118,6 +119,17 @@ impl<'p> Engine<'p> {
 
     pub(crate) fn unit_device(&self, unit: usize) -> u16 {
         self.devices[self.problem.units[unit].members[0] as usize]
+    }
+
+    pub(crate) fn times(&self) -> Times<'_> {
+        Times {
+            problem: self.problem,
+            devices: &self.devices,
+            order: &self.order,
+            place: &self.place,
+            start: &self.start,
+            finish: &self.finish,
+        }
     }
 
     pub(crate) fn fill(&self) -> &Fill {

@@ -1,5 +1,6 @@
 //! Why each node is where it is, read off a finished schedule, and what another device would have changed.
 
+use crate::engine::Engine;
 use crate::error::PlaceError;
 use crate::fill::Fill;
 use crate::placement::{Placement, Schedule};
@@ -9,7 +10,7 @@ use crate::simulate::{simulate, simulate_unlimited};
 use crate::{DeviceIndex, NodeIndex};
 use std::sync::Arc;
 
-/// Simulations that an answer may spend on its reasons, in node steps: a few milliseconds.
+/// What an answer may spend on simulating its reasons, in nodes timed: a few milliseconds.
 const STEPS: usize = 200_000;
 
 /// What moving a node, with everything colocated with it, would change.
@@ -48,7 +49,7 @@ fn moved(problem: &Problem, schedule: &Schedule, node: usize, device: u16) -> Sc
     schedule
 }
 
-pub(crate) fn delta_of(problem: &Problem, schedule: &Schedule, makespan: f64) -> Result<Delta, PlaceError> {
+fn delta_of(problem: &Problem, schedule: &Schedule, makespan: f64) -> Result<Delta, PlaceError> {
     match simulate(problem, schedule) {
         Ok(timeline) => Ok(Delta { seconds: timeline.makespan - makespan, over: None }),
         Err(PlaceError::Memory(_)) => {
@@ -60,13 +61,13 @@ pub(crate) fn delta_of(problem: &Problem, schedule: &Schedule, makespan: f64) ->
 }
 
 /// A reason for every node.
-pub(crate) fn reasons(problem: &Problem, schedule: &Schedule, makespan: f64) -> Vec<Reason> {
+pub(crate) fn reasons(problem: &Problem, schedule: &Schedule) -> Vec<Reason> {
     let mut fill = Fill::new(problem);
     for (unit, row) in problem.units.iter().enumerate() {
         fill.put(problem, unit, schedule.devices[row.members[0] as usize].into());
     }
     let names: Vec<Arc<str>> = problem.devices.iter().map(|d| Arc::from(d.name.as_str())).collect();
-    let mut explain = Explain { problem, schedule, makespan, fill, names, steps: STEPS };
+    let mut explain = Explain { problem, schedule, engine: None, fill, names, steps: STEPS };
     let leaders: Vec<usize> = problem.units.iter().map(|u| leader(problem, &u.members)).collect();
     let of_leader: Vec<Option<Reason>> =
         leaders.iter().map(|&n| fixed(problem, n).is_none().then(|| explain.by_cost(n))).collect();
@@ -93,13 +94,13 @@ fn leader(problem: &Problem, members: &[u32]) -> usize {
 struct Explain<'a> {
     problem: &'a Problem,
     schedule: &'a Schedule,
-    makespan: f64,
+    engine: Option<Engine<'a>>,
     fill: Fill,
     names: Vec<Arc<str>>,
     steps: usize,
 }
 
-impl Explain<'_> {
+impl<'a> Explain<'a> {
     fn by_cost(&mut self, node: usize) -> Reason {
         let problem = self.problem;
         let unit = problem.nodes[node].unit as usize;
@@ -133,12 +134,26 @@ impl Explain<'_> {
             return Reason::Balanced { busy: self.name(fastest), saves: None };
         }
         self.steps -= problem.node_count();
-        let schedule = moved(problem, self.schedule, node, fastest);
-        match delta_of(problem, &schedule, self.makespan) {
-            Ok(Delta { over: Some(_), .. }) => Reason::MemoryLimit { full: self.name(fastest) },
-            Ok(Delta { seconds, .. }) => Reason::Balanced { busy: self.name(fastest), saves: Some(seconds) },
-            Err(_) => Reason::CheaperThanMoving { to: self.name(fastest), saves: 0.0 },
+        let Some(engine) = self.engine() else {
+            return Reason::Balanced { busy: self.name(fastest), saves: None };
+        };
+        engine.begin();
+        engine.set_device(unit, fastest);
+        let there = engine.evaluate(f64::INFINITY);
+        let saves = there.map(|makespan| makespan - engine.makespan());
+        engine.reject();
+        match saves {
+            Some(saves) => Reason::Balanced { busy: self.name(fastest), saves: Some(saves) },
+            // It can run there and its tensors can get there, so it is the live tensors that do not fit.
+            None => Reason::MemoryLimit { full: self.name(fastest) },
         }
+    }
+
+    fn engine(&mut self) -> Option<&mut Engine<'a>> {
+        if self.engine.is_none() {
+            self.engine = Engine::new(self.problem, self.schedule).ok();
+        }
+        self.engine.as_mut()
     }
 
     fn name(&self, device: u16) -> Arc<str> {

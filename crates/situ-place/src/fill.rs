@@ -7,6 +7,7 @@ use crate::problem::Problem;
 #[derive(Clone)]
 pub(crate) struct Fill {
     used: Vec<f64>,
+    limits: Vec<f64>,
     /// Device × resident → users there.
     users: Vec<u32>,
     residents: usize,
@@ -33,6 +34,7 @@ impl Fill {
         let devices = problem.device_count();
         Fill {
             used: vec![0.0; devices],
+            limits: (0..devices).map(|d| problem.limit(d)).collect(),
             users: vec![0; devices * residents],
             residents,
             unit_bytes,
@@ -40,9 +42,11 @@ impl Fill {
         }
     }
 
-    /// Starts with the groups that have one device only, so that nothing else takes their place.
-    pub(crate) fn with_fixed(problem: &Problem) -> Fill {
+    /// Starts with the groups that have one device only, so that nothing else takes their place; the others may fill
+    /// this share of each memory.
+    pub(crate) fn with_fixed(problem: &Problem, share: f64) -> Fill {
         let mut fill = Fill::new(problem);
+        fill.limits.iter_mut().for_each(|limit| *limit *= share);
         for (unit, row) in problem.units.iter().enumerate() {
             if let [device] = row.allowed[..] {
                 fill.put(problem, unit, device.into());
@@ -53,6 +57,11 @@ impl Fill {
 
     pub(crate) fn used(&self, device: usize) -> f64 {
         self.used[device]
+    }
+
+    /// How much of a device's memory may be filled.
+    pub(crate) fn limit(&self, device: usize) -> f64 {
+        self.limits[device]
     }
 
     /// What a unit would add to a device.
@@ -70,7 +79,7 @@ impl Fill {
     #[inline]
     pub(crate) fn fits(&self, problem: &Problem, unit: usize, device: usize) -> bool {
         let added = self.added(problem, unit, device);
-        added <= 0.0 || self.used[device] + added <= problem.limit(device)
+        added <= 0.0 || self.used[device] + added <= self.limits[device]
     }
 
     #[inline]

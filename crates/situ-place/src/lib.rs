@@ -30,9 +30,11 @@
 
 pub mod algorithms;
 pub mod answer;
+mod bounds;
 mod busy;
 pub mod check;
 pub mod cost_graph;
+mod critical;
 mod engine;
 pub mod error;
 pub mod explain;

@@ -36,7 +36,7 @@ pub(crate) struct Partial<'p> {
 }
 
 impl<'p> Partial<'p> {
-    pub(crate) fn new(problem: &'p Problem) -> Partial<'p> {
+    pub(crate) fn new(problem: &'p Problem, share: f64) -> Partial<'p> {
         let count = problem.node_count();
         let unit_device = problem.units.iter().map(|u| match u.allowed[..] {
             [device] => device,
@@ -46,7 +46,7 @@ impl<'p> Partial<'p> {
             problem.devices.iter().map(|d| vec![Busy::default(); (d.slots as usize).min(count.max(1))]);
         Partial {
             problem,
-            fill: Fill::with_fixed(problem),
+            fill: Fill::with_fixed(problem, share),
             unit_device: unit_device.collect(),
             devices: vec![NOWHERE; count],
             start: vec![0.0; count],

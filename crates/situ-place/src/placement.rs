@@ -1,5 +1,7 @@
 //! The answer: a device, a time and a reason for every node.
 
+use crate::bounds::lower_bound;
+use crate::critical::Times;
 use crate::error::PlaceError;
 use crate::explain;
 use crate::placer::Deadline;
@@ -151,8 +153,22 @@ impl Placement {
         reasons: Option<Vec<Reason>>,
     ) -> Result<Placement, PlaceError> {
         let timeline = simulate(problem, schedule)?;
-        let lower_bound = 0.0;
-        let reasons = reasons.unwrap_or_else(|| explain::reasons(problem, schedule, timeline.makespan));
+        let mut place = vec![0; schedule.order.len()];
+        for (i, &node) in schedule.order.iter().enumerate() {
+            place[node as usize] = i as u32;
+        }
+        let times = Times {
+            problem,
+            devices: &schedule.devices,
+            order: &schedule.order,
+            place: &place,
+            start: &timeline.start,
+            finish: &timeline.finish,
+        };
+        let mut path = Vec::new();
+        times.critical_path(&mut path);
+        let lower_bound = lower_bound(problem, &path).min(timeline.makespan);
+        let reasons = reasons.unwrap_or_else(|| explain::reasons(problem, schedule));
         Ok(Placement {
             devices: schedule.devices.iter().map(|&d| d.into()).collect(),
             order: schedule.order.iter().map(|&n| n as usize).collect(),

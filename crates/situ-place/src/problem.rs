@@ -283,10 +283,28 @@ impl Problem {
         }
     }
 
+    /// Seconds of serving one edge that no schedule can beat; infinite where it can't be.
+    pub(crate) fn least_copy(&self, edge: u32, from: u16, to: u16) -> f64 {
+        if from == to {
+            return 0.0;
+        }
+        let row = &self.edges[edge as usize];
+        if row.price != NONE {
+            self.prices.seconds(row.price, from, to)
+        } else {
+            self.routes.least_seconds(row.bytes, from, to)
+        }
+    }
+
     /// A device's memory limit, with the slack that comparisons of sums allow.
     #[inline]
     pub(crate) fn limit(&self, device: usize) -> f64 {
         self.devices[device].memory.map_or(f64::INFINITY, |m| m * (1.0 + 5e-10))
+    }
+
+    /// Whether tensors that come and go count against some limit.
+    pub(crate) fn outputs_count(&self) -> bool {
+        self.devices.iter().any(|d| d.memory.is_some()) && self.nodes.iter().any(|n| n.output_bytes > 0.0)
     }
 
     /// The cost graph and the machine again, as files have them; costs are keyed by device names.

@@ -1,6 +1,7 @@
 //! How urgent a node is: the longest way from it to the end, in several currencies.
 
-use crate::problem::Problem;
+use crate::problem::{NONE, Problem};
+use std::collections::HashMap;
 
 /// Which of a node's costs, and of its copies', count on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,20 +10,23 @@ pub(crate) enum Currency {
     Mean,
     /// The least over devices, and free copies.
     Best,
-    /// The most over devices.
-    Worst,
 }
 
 /// The longest way from the start of each node to the end.
 pub(crate) fn upward(problem: &Problem, currency: Currency) -> Vec<f64> {
     let mut rank = vec![0.0; problem.node_count()];
+    let mut means = Means::new(problem);
     for &node in problem.order.iter().rev() {
         let node = node as usize;
-        let below = problem.out_edges.row(node).iter().map(|&e| {
+        let mut below = 0.0f64;
+        for &e in problem.out_edges.row(node) {
             let to = problem.edges[e as usize].to as usize;
-            rank[to] + copy(problem, e, currency)
-        });
-        let below = below.fold(0.0, f64::max);
+            let copy = match currency {
+                Currency::Best => 0.0,
+                Currency::Mean => means.mean(e),
+            };
+            below = below.max(rank[to] + copy);
+        }
         rank[node] = below + cost(problem, node, currency);
     }
     rank
@@ -34,32 +38,57 @@ fn cost(problem: &Problem, node: usize, currency: Currency) -> f64 {
     match currency {
         Currency::Mean => seconds.sum::<f64>() / unit.allowed.len().max(1) as f64,
         Currency::Best => seconds.fold(f64::INFINITY, f64::min),
-        Currency::Worst => seconds.fold(0.0, f64::max),
     }
 }
 
-/// The mean price of an edge over the pairs of different devices that its ends may be on.
-fn copy(problem: &Problem, edge: u32, currency: Currency) -> f64 {
-    if currency == Currency::Best {
-        return 0.0;
+/// The mean seconds of an edge over the pairs of devices that its ends may be on. A mean over links is linear in the
+/// bytes, so one pair of numbers serves all edges between the same two sets of devices.
+struct Means<'p> {
+    problem: &'p Problem,
+    /// For each unit, the first unit with the same devices.
+    set_of: Vec<u32>,
+    links: HashMap<(u32, u32), (f64, f64)>,
+}
+
+impl<'p> Means<'p> {
+    fn new(problem: &'p Problem) -> Means<'p> {
+        let mut first: HashMap<&[u16], u32> = HashMap::new();
+        let units = problem.units.iter().enumerate();
+        let set_of = units.map(|(i, u)| *first.entry(&u.allowed).or_insert(i as u32)).collect();
+        Means { problem, set_of, links: HashMap::new() }
     }
-    let row = problem.edges[edge as usize];
-    let (from, to) = (problem.unit_of(row.from as usize), problem.unit_of(row.to as usize));
-    if problem.nodes[row.from as usize].unit == problem.nodes[row.to as usize].unit {
-        return 0.0;
-    }
-    let (mut sum, mut most, mut count) = (0.0, 0.0f64, 0usize);
-    for &a in &from.allowed {
-        for &b in &to.allowed {
-            let seconds = problem.edge_copy(edge, a, b);
-            if seconds.is_finite() {
-                sum += seconds;
-                most = most.max(seconds);
-                count += 1;
-            }
+
+    fn mean(&mut self, edge: u32) -> f64 {
+        let problem = self.problem;
+        let row = problem.edges[edge as usize];
+        let (from, to) = (problem.nodes[row.from as usize].unit, problem.nodes[row.to as usize].unit);
+        if from == to {
+            return 0.0;
         }
+        let (from, to) = (self.set_of[from as usize], self.set_of[to as usize]);
+        let (a, b) = (&problem.units[from as usize].allowed, &problem.units[to as usize].allowed);
+        let pairs = || a.iter().flat_map(|&a| b.iter().map(move |&b| (a, b)));
+        if row.price != NONE {
+            return mean(pairs().map(|(a, b)| problem.edge_copy(edge, a, b)));
+        }
+        let (fixed, per_byte) = *self.links.entry((from, to)).or_insert_with(|| {
+            let at = |bytes: f64| {
+                mean(pairs().map(|(a, b)| if a == b { 0.0 } else { problem.routes.seconds(bytes, a, b) }))
+            };
+            (at(0.0), at(1.0) - at(0.0))
+        });
+        fixed + per_byte * row.bytes
     }
-    if currency == Currency::Worst { most } else { sum / count.max(1) as f64 }
+}
+
+/// The mean of what is finite.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0usize);
+    for value in values.filter(|v| v.is_finite()) {
+        sum += value;
+        count += 1;
+    }
+    sum / count.max(1) as f64
 }
 
 /// The longest way from the end of each node to the end of everything, with every node on its device and links to

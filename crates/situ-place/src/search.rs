@@ -7,7 +7,6 @@
 //! Promised: the best schedule it has seen, never worse than the one it began with; the same for the same seed and
 //! number of moves. Left to others: where to begin.
 
-mod critical;
 mod moves;
 
 use crate::engine::Engine;
@@ -100,6 +99,13 @@ impl<'p> Search<'p> {
                 self.best_makespan = makespan;
                 self.best = self.engine.schedule();
             }
+        }
+    }
+
+    /// Finds the critical path again if the schedule has changed.
+    fn find_critical(&mut self) {
+        if std::mem::replace(&mut self.critical_is_stale, false) {
+            self.engine.times().critical_path(&mut self.critical);
         }
     }
 

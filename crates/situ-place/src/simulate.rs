@@ -56,6 +56,17 @@ pub fn simulate(problem: &Problem, schedule: &Schedule) -> Result<Timeline, Plac
     Run::new(problem, schedule, Some(Delays::new(problem, schedule)?)).timeline()
 }
 
+/// The makespan of a schedule within the memory limits: as [`simulate`], without what only answers need.
+pub(crate) fn makespan(problem: &Problem, schedule: &Schedule) -> Result<f64, PlaceError> {
+    if problem.outputs_count() {
+        return Ok(simulate(problem, schedule)?.makespan);
+    }
+    Delays::new(problem, schedule)?;
+    let mut run = Run::new(problem, schedule, None);
+    run.run()?;
+    Ok(run.makespan())
+}
+
 /// Times a schedule as if memory had no limits; [`Timeline::excess`] says whether it kept them all the same.
 pub fn simulate_unlimited(problem: &Problem, schedule: &Schedule) -> Result<Timeline, PlaceError> {
     Run::new(problem, schedule, None).timeline()
@@ -92,11 +103,17 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn run(&mut self) -> Result<(), PlaceError> {
+        self.order.iter().try_for_each(|&node| self.run_node(node as usize))
+    }
+
+    fn makespan(&self) -> f64 {
+        self.finish.iter().copied().fold(0.0, f64::max)
+    }
+
     fn timeline(mut self) -> Result<Timeline, PlaceError> {
-        for &node in self.order {
-            self.run_node(node as usize)?;
-        }
-        let makespan = self.finish.iter().copied().fold(0.0, f64::max);
+        self.run()?;
+        let makespan = self.makespan();
         let peak_memory =
             peaks(self.problem, self.devices, &self.start, &self.finish, &self.transfers, makespan);
         self.transfers.sort_by(|a, b| a.start.total_cmp(&b.start));

@@ -1,10 +1,9 @@
 //! Memory-aware ETF: of all ready nodes and devices with memory left, always the pair that can start soonest; of
 //! those, the node with the longest way to the end.
 
-use super::Constructive;
+use super::{Constructive, Timed};
 use crate::error::PlaceError;
 use crate::partial::{Partial, Probe};
-use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::ranks::{Currency, upward};
 
@@ -20,14 +19,14 @@ impl Constructive for Etf {
         "etf"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let rank = upward(problem, Currency::Mean);
         let mut waiting: Vec<u32> =
             (0..problem.node_count()).map(|n| problem.in_edges.row(n).len() as u32).collect();
         let mut ready: Vec<u32> = (0..waiting.len() as u32).filter(|&n| waiting[n as usize] == 0).collect();
         let urgent = |a: &u32, b: &u32| rank[*b as usize].total_cmp(&rank[*a as usize]).then(a.cmp(b));
         ready.sort_by(urgent);
-        let mut partial = Partial::new(problem);
+        let mut partial = Partial::new(problem, share);
         while !ready.is_empty() {
             let mut best: Option<(usize, Probe)> = None;
             for (i, &node) in ready.iter().take(WIDTH).enumerate() {
@@ -55,6 +54,6 @@ impl Constructive for Etf {
                 }
             }
         }
-        Ok(partial.schedule())
+        Timed::new(problem, partial.schedule())
     }
 }

@@ -1,6 +1,6 @@
 //! Greedy fill: groups in depth-first order, on the fastest device until its memory is full, then on the next.
 
-use super::Constructive;
+use super::{Constructive, Timed};
 use crate::error::PlaceError;
 use crate::fill::Fill;
 use crate::orders::{UnitGraph, by_key};
@@ -16,10 +16,10 @@ impl Constructive for Greedy {
         "greedy"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let sequence = UnitGraph::new(problem).depth_first(None);
         let speed = fastest_first(problem);
-        let mut fill = Fill::with_fixed(problem);
+        let mut fill = Fill::with_fixed(problem, share);
         let mut of_unit = vec![0u16; problem.units.len()];
         for &unit in &sequence {
             let row = &problem.units[unit as usize];
@@ -38,7 +38,7 @@ impl Constructive for Greedy {
         let devices: Vec<u16> = problem.nodes.iter().map(|n| of_unit[n.unit as usize]).collect();
         let tails = tails(problem, &devices);
         let order = by_key(problem, |n| tails[n] + problem.seconds(n, devices[n].into()));
-        Ok(Schedule { devices, order })
+        Timed::new(problem, Schedule { devices, order })
     }
 }
 

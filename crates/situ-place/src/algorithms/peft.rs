@@ -1,11 +1,10 @@
 //! PEFT: like HEFT, but a node's place is judged by when it is done there plus the least that its readers still need
 //! from there to the end.
 
-use super::Constructive;
+use super::{Constructive, Timed};
 use crate::error::PlaceError;
 use crate::orders::by_key;
 use crate::partial::Partial;
-use crate::placement::Schedule;
 use crate::problem::Problem;
 
 /// See the module's page.
@@ -16,7 +15,7 @@ impl Constructive for Peft {
         "peft"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let count = problem.device_count();
         let table = optimistic(problem);
         let mean = |n: usize| {
@@ -24,7 +23,7 @@ impl Constructive for Peft {
             allowed.iter().map(|&d| table[n * count + d as usize]).sum::<f64>() / allowed.len().max(1) as f64
         };
         let order = by_key(problem, mean);
-        let mut partial = Partial::new(problem);
+        let mut partial = Partial::new(problem, share);
         for &node in &order {
             let node = node as usize;
             let choices = partial.choices(node);
@@ -35,7 +34,7 @@ impl Constructive for Peft {
             };
             partial.put(node, best.device);
         }
-        Ok(partial.schedule())
+        Timed::new(problem, partial.schedule())
     }
 }
 

@@ -5,7 +5,7 @@
 //! device has one segment at most. The sum counts no overlap, so the best of several sequences is chosen by the
 //! simulator.
 
-use super::{Best, Constructive};
+use super::{Best, Constructive, Timed};
 use crate::error::PlaceError;
 use crate::fill::Fill;
 use crate::orders::{UnitGraph, by_key, units_of};
@@ -27,14 +27,14 @@ impl Constructive for Segments {
         "segments"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         for sequence in sequences(problem, RANDOM_SEQUENCES) {
             for crossing in [Crossing::Sum, Crossing::Most] {
-                best.offer(problem, cut(problem, &sequence, crossing));
+                best.offer(cut(problem, &sequence, crossing, share));
             }
         }
-        best.into_schedule(Constructive::name(self))
+        best.get(Constructive::name(self))
     }
 }
 
@@ -61,12 +61,17 @@ pub(crate) enum Crossing {
 }
 
 /// Cuts one sequence at the least cost, and orders the nodes by their way to the end.
-pub(crate) fn cut(problem: &Problem, sequence: &[u32], crossing: Crossing) -> Result<Schedule, PlaceError> {
-    let of_unit = Cutting::new(problem, sequence, crossing).devices()?;
+pub(crate) fn cut(
+    problem: &Problem,
+    sequence: &[u32],
+    crossing: Crossing,
+    share: f64,
+) -> Result<Timed, PlaceError> {
+    let of_unit = Cutting::new(problem, sequence, crossing, share).devices()?;
     let devices: Vec<u16> = problem.nodes.iter().map(|n| of_unit[n.unit as usize]).collect();
     let tails = tails(problem, &devices);
     let order = by_key(problem, |n| tails[n] + problem.seconds(n, devices[n].into()));
-    Ok(Schedule { devices, order })
+    Timed::new(problem, Schedule { devices, order })
 }
 
 struct Cutting<'a> {
@@ -78,6 +83,8 @@ struct Cutting<'a> {
     others: Vec<u16>,
     crossing: Crossing,
     place: Vec<u32>,
+    /// How much of each memory may be filled.
+    share: f64,
 }
 
 /// The least cost of a beginning of the sequence, and how it came about.
@@ -92,7 +99,7 @@ struct State {
 const UNREACHED: State = State { cost: f64::INFINITY, begin: 0, from_home: false };
 
 impl<'a> Cutting<'a> {
-    fn new(problem: &'a Problem, sequence: &'a [u32], crossing: Crossing) -> Cutting<'a> {
+    fn new(problem: &'a Problem, sequence: &'a [u32], crossing: Crossing, share: f64) -> Cutting<'a> {
         let size = sequence.len().div_ceil(MOST_BLOCKS).max(1);
         let blocks: Vec<&[u32]> = sequence.chunks(size).collect();
         let mut place = vec![0; problem.units.len()];
@@ -106,7 +113,7 @@ impl<'a> Cutting<'a> {
         let mut others: Vec<u16> = devices.filter(|&d| Some(d) != home && able(d) > 0).collect();
         // Roomier devices first: early cuts are then the fewest.
         others.sort_by(|&a, &b| problem.limit(b.into()).total_cmp(&problem.limit(a.into())).then(a.cmp(&b)));
-        Cutting { problem, blocks, home, others, crossing, place }
+        Cutting { problem, blocks, home, others, crossing, place, share }
     }
 
     /// Seconds of a block on a device, and the bytes of its nodes there. A group that may not run there runs where it
@@ -334,8 +341,7 @@ impl Tables {
 /// For each place, the end of the longest segment from there that fits a device.
 fn reach(cutting: &Cutting<'_>, device: u16) -> Vec<u32> {
     let (problem, blocks) = (cutting.problem, &cutting.blocks);
-    let fixed = Fill::with_fixed(problem);
-    let mut fill = fixed.clone();
+    let mut fill = Fill::with_fixed(problem, cutting.share);
     let counts = |unit: u32| {
         let allowed = &problem.units[unit as usize].allowed;
         allowed.len() > 1 && allowed.contains(&device)
@@ -348,7 +354,7 @@ fn reach(cutting: &Cutting<'_>, device: u16) -> Vec<u32> {
             for &unit in blocks[end].iter().filter(|&&u| counts(u)) {
                 fill.put(problem, unit as usize, device.into());
             }
-            if fill.used(device.into()) > problem.limit(device.into()) {
+            if fill.used(device.into()) > fill.limit(device.into()) {
                 for &unit in blocks[end].iter().filter(|&&u| counts(u)) {
                     fill.take(problem, unit as usize, device.into());
                 }

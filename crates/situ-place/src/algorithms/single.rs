@@ -1,7 +1,7 @@
 //! Everything on one device: the best of them. What can't run there goes to the first CPU that can run it, else to
 //! the first device that can.
 
-use super::{Best, Constructive};
+use super::{Best, Constructive, Timed};
 use crate::error::PlaceError;
 use crate::orders::by_key;
 use crate::placement::Schedule;
@@ -16,12 +16,12 @@ impl Constructive for Single {
         "single"
     }
 
-    fn schedule(&self, problem: &Problem) -> Result<Schedule, PlaceError> {
+    fn schedule(&self, problem: &Problem, _share: f64) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         for favourite in 0..problem.device_count() as u16 {
-            best.offer(problem, Ok(on(problem, favourite)));
+            best.offer(Timed::new(problem, on(problem, favourite)));
         }
-        best.into_schedule(Constructive::name(self))
+        best.get(Constructive::name(self))
     }
 }
 

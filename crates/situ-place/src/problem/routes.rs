@@ -29,6 +29,8 @@ pub(crate) struct Routes {
     table: Vec<Route>,
     /// Latency and seconds per byte of the whole way.
     speed: Vec<(f64, f64)>,
+    /// The least latency and the least seconds per byte of any way that the model allows.
+    floor: Vec<(f64, f64)>,
 }
 
 impl Routes {
@@ -46,6 +48,7 @@ impl Routes {
         }
         let mut table = vec![Route::None; devices * devices];
         let mut speed = vec![(0.0, f64::INFINITY); devices * devices];
+        let mut floor = vec![(f64::INFINITY, f64::INFINITY); devices * devices];
         let of = |a: usize, b: usize| {
             let link = direct[a * devices + b];
             (link != NONE).then(|| &links[link as usize])
@@ -56,12 +59,14 @@ impl Routes {
                 if let Some(link) = of(a, b) {
                     table[at] = Route::Direct(direct[at]);
                     speed[at] = (link.latency, 1.0 / link.bandwidth);
+                    floor[at] = speed[at];
                     continue;
                 }
                 let mut best = f64::INFINITY;
                 for &c in cpus.iter().filter(|&&c| c as usize != a && c as usize != b) {
                     let (Some(up), Some(down)) = (of(a, c as usize), of(c as usize, b)) else { continue };
                     let way = (up.latency + down.latency, 1.0 / up.bandwidth + 1.0 / down.bandwidth);
+                    floor[at] = (floor[at].0.min(way.0), floor[at].1.min(way.1));
                     let seconds = way.0 + typical * way.1;
                     if seconds < best {
                         best = seconds;
@@ -71,7 +76,7 @@ impl Routes {
                 }
             }
         }
-        Routes { devices, links, channels, table, speed }
+        Routes { devices, links, channels, table, speed, floor }
     }
 
     #[inline]
@@ -87,6 +92,15 @@ impl Routes {
             return f64::INFINITY;
         }
         self.speed[at].0 + bytes * self.speed[at].1
+    }
+
+    /// Seconds that no way can beat; infinite where nothing leads there.
+    pub(crate) fn least_seconds(&self, bytes: f64, from: u16, to: u16) -> f64 {
+        let at = from as usize * self.devices + to as usize;
+        if self.table[at] == Route::None {
+            return f64::INFINITY;
+        }
+        self.floor[at].0 + bytes * self.floor[at].1
     }
 
     /// The link from one device to another, where there is one.

@@ -1,0 +1,92 @@
+//! Lower bounds: what no placement can beat, whatever algorithm looks for it.
+//!
+//! - **Paths**: the longest way through the graph, every node and copy as cheap as the devices of its ends allow.
+//! - **Area**: all work shared out over all devices at the best possible rates; also of the nodes between a latest
+//!   beginning and an earliest end.
+//! - **Segments**: one path, where consecutive nodes on one device must fit its memory together.
+//!
+//! Promised: each is a true bound under the model of the cost-graph file, for any schedule and any route. Memory that
+//! comes and goes, and contention for links, are left out: they only make schedules longer.
+
+mod area;
+mod paths;
+mod segments;
+
+use crate::problem::Problem;
+use paths::Paths;
+
+/// The largest of the bounds. `hint` is a path worth looking at, such as a schedule's critical one.
+pub(crate) fn lower_bound(problem: &Problem, hint: &[u32]) -> f64 {
+    if problem.node_count() == 0 {
+        return 0.0;
+    }
+    let classes = Classes::new(problem);
+    let paths = Paths::new(problem, &classes);
+    let mut bound = paths.longest();
+    bound = bound.max(area::bound(problem, &classes, &paths));
+    for path in [paths.critical(problem), on_edges(problem, hint)] {
+        bound = bound.max(segments::bound(problem, &classes, &path));
+    }
+    // The sums above are rounded in another order than a schedule's times.
+    bound * (1.0 - 1e-9)
+}
+
+/// The longest stretch of a list of nodes in which each reads the one before.
+fn on_edges(problem: &Problem, nodes: &[u32]) -> Vec<u32> {
+    let (mut best, mut begin) = (0..0, 0);
+    for i in 0..nodes.len() {
+        let linked = i > 0 && problem.outs(nodes[i - 1] as usize).any(|e| e.to == nodes[i]);
+        if !linked {
+            begin = i;
+        }
+        if i + 1 - begin > best.len() {
+            best = begin..i + 1;
+        }
+    }
+    nodes[best].to_vec()
+}
+
+/// Devices that can't be told apart count as one class.
+pub(crate) struct Classes {
+    /// One device of each class.
+    pub first: Vec<u16>,
+    /// All devices of each class.
+    pub members: Vec<Vec<u16>>,
+    /// The class of each device.
+    pub of: Vec<u16>,
+}
+
+impl Classes {
+    pub(crate) fn new(problem: &Problem) -> Classes {
+        let twins = problem.twins();
+        let mut classes = Classes { first: Vec::new(), members: Vec::new(), of: vec![0; twins.len()] };
+        for (d, &twin) in twins.iter().enumerate() {
+            if twin as usize == d {
+                classes.of[d] = classes.first.len() as u16;
+                classes.first.push(d as u16);
+                classes.members.push(vec![d as u16]);
+            } else {
+                classes.of[d] = classes.of[twin as usize];
+                classes.members[classes.of[d] as usize].push(d as u16);
+            }
+        }
+        classes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.first.len()
+    }
+
+    /// Seconds of an edge between devices of two classes, at least; the same device where both are one class.
+    pub(crate) fn copy(&self, problem: &Problem, edge: u32, from: usize, to: usize) -> f64 {
+        if from == to { 0.0 } else { problem.least_copy(edge, self.first[from], self.first[to]) }
+    }
+
+    /// Seconds of an edge between two different devices of one class; infinite if there is but one.
+    pub(crate) fn copy_among(&self, problem: &Problem, edge: u32, class: usize) -> f64 {
+        match self.members[class][..] {
+            [a, b, ..] => problem.least_copy(edge, a, b),
+            _ => f64::INFINITY,
+        }
+    }
+}

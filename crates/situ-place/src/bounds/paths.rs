@@ -1,0 +1,127 @@
+//! The longest way through the graph, with every node on whatever device makes it shortest.
+
+use super::Classes;
+use crate::problem::Problem;
+
+/// For each node and class of devices, the earliest possible start there and the least time from its end there to the
+/// end of everything.
+pub(super) struct Paths {
+    classes: usize,
+    head: Vec<f64>,
+    tail: Vec<f64>,
+    /// Seconds of each node on each class.
+    cost: Vec<f64>,
+    allowed: Vec<bool>,
+}
+
+impl Paths {
+    pub(super) fn new(problem: &Problem, classes: &Classes) -> Paths {
+        let (nodes, count) = (problem.node_count(), classes.len());
+        let mut cost = vec![f64::INFINITY; nodes * count];
+        let mut allowed = vec![false; nodes * count];
+        for node in 0..nodes {
+            for &device in &problem.unit_of(node).allowed {
+                let at = node * count + classes.of[device as usize] as usize;
+                cost[at] = problem.seconds(node, device.into());
+                allowed[at] = true;
+            }
+        }
+        let mut paths = Paths {
+            classes: count,
+            head: vec![0.0; nodes * count],
+            tail: vec![0.0; nodes * count],
+            cost,
+            allowed,
+        };
+        for &node in &problem.order {
+            paths.find_heads(problem, classes, node as usize);
+        }
+        for &node in problem.order.iter().rev() {
+            paths.find_tails(problem, classes, node as usize);
+        }
+        paths
+    }
+
+    fn find_heads(&mut self, problem: &Problem, classes: &Classes, node: usize) {
+        let count = self.classes;
+        for &e in problem.in_edges.row(node) {
+            let from = problem.edges[e as usize].from as usize;
+            let same = problem.nodes[from].unit == problem.nodes[node].unit;
+            for k in (0..count).filter(|&k| self.allowed[node * count + k]) {
+                let mut least = f64::INFINITY;
+                for j in (0..count).filter(|&j| self.allowed[from * count + j] && (!same || j == k)) {
+                    let there = self.head[from * count + j] + self.cost[from * count + j];
+                    if there < least {
+                        least = least.min(there + classes.copy(problem, e, j, k));
+                    }
+                }
+                let head = &mut self.head[node * count + k];
+                *head = head.max(least);
+            }
+        }
+    }
+
+    fn find_tails(&mut self, problem: &Problem, classes: &Classes, node: usize) {
+        let count = self.classes;
+        for &e in problem.out_edges.row(node) {
+            let to = problem.edges[e as usize].to as usize;
+            let same = problem.nodes[to].unit == problem.nodes[node].unit;
+            for k in (0..count).filter(|&k| self.allowed[node * count + k]) {
+                let mut least = f64::INFINITY;
+                for j in (0..count).filter(|&j| self.allowed[to * count + j] && (!same || j == k)) {
+                    let beyond = self.tail[to * count + j] + self.cost[to * count + j];
+                    if beyond < least {
+                        least = least.min(beyond + classes.copy(problem, e, k, j));
+                    }
+                }
+                let tail = &mut self.tail[node * count + k];
+                *tail = tail.max(least);
+            }
+        }
+    }
+
+    fn best(&self, node: usize, of: impl Fn(usize) -> f64) -> f64 {
+        let range = node * self.classes..(node + 1) * self.classes;
+        range.filter(|&at| self.allowed[at]).map(of).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The least time in which everything before, in and after a node can be done.
+    fn through(&self, node: usize) -> f64 {
+        self.best(node, |at| self.head[at] + self.cost[at] + self.tail[at])
+    }
+
+    /// The earliest start of a node.
+    pub(super) fn head(&self, node: usize) -> f64 {
+        self.best(node, |at| self.head[at])
+    }
+
+    /// The least time from a node's end to the end.
+    pub(super) fn tail(&self, node: usize) -> f64 {
+        self.best(node, |at| self.tail[at])
+    }
+
+    pub(super) fn longest(&self) -> f64 {
+        let nodes = self.cost.len() / self.classes.max(1);
+        let finite = (0..nodes).map(|n| self.through(n)).filter(|t| t.is_finite());
+        finite.fold(0.0, f64::max)
+    }
+
+    /// A path on which the longest way lies: from its heaviest node, the heaviest neighbour each way.
+    pub(super) fn critical(&self, problem: &Problem) -> Vec<u32> {
+        let heavier = |a: usize, b: usize| if self.through(b) > self.through(a) { b } else { a };
+        let Some(middle) = (0..problem.node_count()).reduce(heavier) else { return Vec::new() };
+        let mut path = vec![middle as u32];
+        let mut node = middle;
+        while let Some(from) = problem.ins(node).map(|e| e.from as usize).reduce(heavier) {
+            path.push(from as u32);
+            node = from;
+        }
+        path.reverse();
+        node = middle;
+        while let Some(to) = problem.outs(node).map(|e| e.to as usize).reduce(heavier) {
+            path.push(to as u32);
+            node = to;
+        }
+        path
+    }
+}
