@@ -58,6 +58,15 @@ impl DeviceId {
         DeviceId { kind: DeviceKind::Gpu, index }
     }
 
+    /// The spec that names this device, and no other of this process.
+    pub fn spec(self) -> DeviceSpec {
+        let kind = match self.kind {
+            DeviceKind::Cpu => DeviceType::Cpu,
+            DeviceKind::Gpu => DeviceType::Gpu,
+        };
+        DeviceSpec { index: Some(u32::from(self.index)), ..DeviceSpec::any_of(kind) }
+    }
+
     /// Whether `spec` allows this device. Job, replica and task are of no concern within one process.
     #[inline]
     pub fn is_allowed_by(self, spec: &DeviceSpec) -> bool {

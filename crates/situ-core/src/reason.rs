@@ -48,6 +48,13 @@ pub enum Reason {
         /// The device that is full.
         full: DeviceId,
     },
+    /// Another device computes it faster, but is busy with other ops: the whole function is not sooner done that way.
+    Balanced {
+        /// The device that is busy.
+        busy: DeviceId,
+        /// How much longer the function would take with the op there, in seconds.
+        saves: f64,
+    },
     /// The rule `PreferGpu`: a GPU with a kernel comes first.
     PreferGpu,
     /// No other device could run it.
@@ -69,6 +76,7 @@ impl Reason {
             Reason::Faster { .. } => "faster",
             Reason::CheaperThanMoving { .. } => "cheaper than moving",
             Reason::MemoryLimit { .. } => "memory limit",
+            Reason::Balanced { .. } => "balanced",
             Reason::PreferGpu => "prefer GPU",
             Reason::OnlyDevice => "only device",
             Reason::Undecided => "undecided",
@@ -113,6 +121,10 @@ impl fmt::Display for Reason {
                 write!(f, "saves {} over moving its inputs to {to}", seconds(*saves))
             }
             Reason::MemoryLimit { full } => write!(f, "{full} has no memory left for it"),
+            Reason::Balanced { busy, saves } if *saves > 0.0 => {
+                write!(f, "{busy} is busy: {} longer with it there", seconds(*saves))
+            }
+            Reason::Balanced { busy, .. } => write!(f, "{busy} is busy: no sooner done with it there"),
             Reason::PreferGpu => f.write_str("a GPU with a kernel comes first"),
             Reason::OnlyDevice => f.write_str("no other device can run it"),
             Reason::Undecided => f.write_str("decided when the function is compiled"),

@@ -82,6 +82,18 @@ impl Scalar {
         }
     }
 
+    /// The element of `dtype` whose memory begins with these bits; the inverse of [`Scalar::bits`].
+    pub fn from_bits(dtype: DType, bits: u64) -> Scalar {
+        match dtype {
+            DType::F32 => Scalar::F32(f32::from_bits(bits as u32)),
+            DType::F64 => Scalar::F64(f64::from_bits(bits)),
+            DType::I32 => Scalar::I32(bits as u32 as i32),
+            DType::I64 => Scalar::I64(bits as i64),
+            DType::U8 => Scalar::U8(bits as u8),
+            DType::Bool => Scalar::Bool(bits as u8 != 0),
+        }
+    }
+
     /// The element's bytes in the low end, as they are in a tensor's memory.
     pub fn bits(self) -> u64 {
         match self {

@@ -185,7 +185,7 @@ impl Runtime {
     }
 
     fn write(&self) -> Result<std::sync::RwLockWriteGuard<'_, State>> {
-        match self.inner.state.try_write() {
+        let state = match self.inner.state.try_write() {
             Ok(state) => Ok(state),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => Err(Error::config(
@@ -193,7 +193,10 @@ impl Runtime {
                 "a call is in flight on another thread",
                 "change the configuration between calls",
             )),
-        }
+        };
+        // Even where the change is refused: compiling once too often is no harm.
+        self.inner.epoch.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+        state
     }
 
     /// Applies a change that makes devices anew: `edit` is called for every physical device with the

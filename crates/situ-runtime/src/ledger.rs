@@ -1,13 +1,15 @@
 //! The ledger: every copy and every fallback, by device pair and source line.
 //!
-//! Promises: no copy between devices and no fallback is missing; reading it disturbs nothing. A copy takes
-//! microseconds at least, so the lock and the hash here are not what costs.
+//! Promises: no copy between devices and no fallback is missing; reading it disturbs nothing. An eager copy takes
+//! microseconds at least, so the lock and the hash here are not what costs; a plan knows its copies beforehand, and books
+//! each by a counter of its own.
 
 use situ_core::{DeviceId, reason::seconds};
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Why something was booked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -60,13 +62,79 @@ pub struct Entry {
 
 type Key = (Cause, DeviceId, DeviceId, &'static str, &'static Location<'static>);
 
+/// One copy of a plan.
+#[derive(Debug)]
+pub(crate) struct PlannedCopy {
+    pub(crate) from: DeviceId,
+    pub(crate) to: DeviceId,
+    pub(crate) op: &'static str,
+    pub(crate) location: &'static Location<'static>,
+    pub(crate) bytes: usize,
+}
+
+/// The copies of one plan, and how often each was made.
+#[derive(Debug)]
+pub(crate) struct Book {
+    copies: Vec<(PlannedCopy, AtomicU64, AtomicU64)>,
+}
+
+impl Book {
+    /// Books one run of a copy.
+    pub(crate) fn note(&self, copy: usize, seconds: f64) {
+        if let Some((_, count, nanoseconds)) = self.copies.get(copy) {
+            count.fetch_add(1, Relaxed);
+            nanoseconds.fetch_add((seconds * 1e9) as u64, Relaxed);
+        }
+    }
+}
+
+type Sums = HashMap<Key, (u64, u64, f64)>;
+
 /// The books.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    entries: Mutex<HashMap<Key, (u64, u64, f64)>>,
+    entries: Mutex<Sums>,
+    plans: Mutex<Vec<Arc<Book>>>,
 }
 
 impl Ledger {
+    fn entries(&self) -> MutexGuard<'_, Sums> {
+        self.entries.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn plans(&self) -> MutexGuard<'_, Vec<Arc<Book>>> {
+        self.plans.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Opens the book of a plan.
+    pub(crate) fn open(&self, copies: Vec<PlannedCopy>) -> Arc<Book> {
+        let counted = |copy| (copy, AtomicU64::new(0), AtomicU64::new(0));
+        let book = Arc::new(Book { copies: copies.into_iter().map(counted).collect() });
+        if !book.copies.is_empty() {
+            self.plans().push(book.clone());
+        }
+        book
+    }
+
+    /// Carries what plans have counted over to the entries, and forgets plans that are no more.
+    fn settle(&self) {
+        let mut entries = self.entries();
+        let mut plans = self.plans();
+        for book in plans.iter() {
+            for (copy, count, nanoseconds) in &book.copies {
+                let times = count.swap(0, Relaxed);
+                if times > 0 {
+                    let key = (Cause::Implicit, copy.from, copy.to, copy.op, copy.location);
+                    let sums = entries.entry(key).or_default();
+                    sums.0 += times;
+                    sums.1 += times * copy.bytes as u64;
+                    sums.2 += nanoseconds.swap(0, Relaxed) as f64 * 1e-9;
+                }
+            }
+        }
+        plans.retain(|book| Arc::strong_count(book) > 1);
+    }
+
     pub(crate) fn book(
         &self,
         cause: Cause,
@@ -77,7 +145,7 @@ impl Ledger {
         bytes: usize,
         seconds: f64,
     ) {
-        let mut entries = self.entries.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut entries = self.entries();
         let sums = entries.entry((cause, from, to, op, location)).or_default();
         sums.0 += 1;
         sums.1 += bytes as u64;
@@ -85,7 +153,8 @@ impl Ledger {
     }
 
     pub(crate) fn report(&self) -> LedgerReport {
-        let entries = self.entries.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.settle();
+        let entries = self.entries();
         let mut list: Vec<Entry> = entries
             .iter()
             .map(|(&(cause, from, to, op, location), &(count, bytes, seconds))| Entry {
@@ -115,7 +184,8 @@ impl Ledger {
     }
 
     pub(crate) fn clear(&self) {
-        self.entries.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
+        self.settle();
+        self.entries().clear();
     }
 }
 

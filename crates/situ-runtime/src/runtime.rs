@@ -9,6 +9,7 @@ use situ_core::{Budget, DeviceKind, Error, Request, Result, TensorType};
 use situ_device::Physical;
 use situ_ir::Op;
 use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
 
 /// What a configuration change replaces as a whole.
@@ -26,6 +27,8 @@ pub(crate) struct Inner {
     /// Held for reading while an op is dispatched, so that a change waits for no call and no call sees half a
     /// change.
     pub(crate) state: RwLock<State>,
+    /// Counts changes of the configuration: what was compiled before one is compiled anew.
+    pub(crate) epoch: AtomicU64,
     pub(crate) ledger: Ledger,
     pub(crate) notices: Notices,
 }
@@ -33,6 +36,10 @@ pub(crate) struct Inner {
 impl Inner {
     pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
     }
 }
 
@@ -95,6 +102,7 @@ impl Builder {
                 physical,
                 host,
                 host_memory,
+                epoch: AtomicU64::new(0),
                 ledger: Ledger::default(),
                 notices: Notices::default(),
             }
@@ -221,10 +229,7 @@ impl Runtime {
 
     /// The tensor itself if it is dense from the start of its memory, else a dense copy on its device.
     pub fn dense(&self, tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
-        if tensor.layout.is_dense() && tensor.layout.offset() == 0 {
-            return Ok(tensor.clone());
-        }
-        transfer::dense_copy(tensor, location)
+        transfer::whole(tensor, location)
     }
 
     /// Every copy and fallback so far.

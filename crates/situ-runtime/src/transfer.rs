@@ -31,6 +31,14 @@ pub(crate) fn dense(tensor: &DeviceTensor, location: &'static Location<'static>)
     dense_copy(tensor, location)
 }
 
+/// The tensor itself if it is its memory from the start, in order; else a dense copy on its device.
+pub(crate) fn whole(tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
+    if tensor.layout.is_dense() && tensor.layout.offset() == 0 {
+        return Ok(tensor.clone());
+    }
+    dense_copy(tensor, location)
+}
+
 /// A dense copy of a view, on its device.
 pub(crate) fn dense_copy(
     tensor: &DeviceTensor,

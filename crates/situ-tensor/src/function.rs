@@ -6,7 +6,8 @@ use crate::tensor::Tensor;
 use crate::trace::{self, Recorded, is_tracing};
 use situ_core::{DeviceId, Error, Request, Result, TensorType};
 use situ_ir::Graph;
-use situ_runtime::function::{Compiled, Event, NodePlace, PlanSummary};
+use situ_ir::passes::{Options, Report};
+use situ_runtime::function::{Compiled, Event, Explanation, NodePlace, PlanSummary, Program};
 use situ_runtime::{DeviceTensor, Runtime};
 use smallvec::SmallVec;
 use std::fmt;
@@ -31,6 +32,7 @@ type Body = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync;
 /// ```
 pub struct Function {
     body: Box<Body>,
+    passes: Options,
     variants: RwLock<Vec<Arc<Variant>>>,
     traces: AtomicUsize,
 }
@@ -52,6 +54,7 @@ impl Variant {
             && inputs.iter().zip(&self.types).all(|(t, ty)| t.dtype() == ty.dtype && *t.shape() == ty.shape)
             && inputs.iter().zip(&self.devices).all(|(t, id)| t.device() == *id)
             && inputs.iter().all(|t| self.runtime.owns(t))
+            && self.compiled.is_current(&self.runtime)
     }
 }
 
@@ -74,7 +77,27 @@ impl Function {
 
     /// A function of any number of tensors, with any number of results.
     pub fn many(body: impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync + 'static) -> Function {
-        Function { body: Box::new(body), variants: RwLock::default(), traces: AtomicUsize::new(0) }
+        Function {
+            body: Box::new(body),
+            passes: Options::default(),
+            variants: RwLock::default(),
+            traces: AtomicUsize::new(0),
+        }
+    }
+
+    /// The same function without a pass of the compiler, by its name (`fuse`, `cse`, ..): to see what the pass brings. An error
+    /// that lists the names where there is no such pass.
+    pub fn without(self, pass: &str) -> Result<Function> {
+        self.with_passes(|options| options.without(pass))
+    }
+
+    /// The same function, its graph run as it was traced.
+    pub fn without_passes(self) -> Function {
+        Function { passes: Options::nothing(), variants: RwLock::default(), ..self }
+    }
+
+    fn with_passes(self, change: impl FnOnce(Options) -> Result<Options>) -> Result<Function> {
+        Ok(Function { passes: change(self.passes.clone())?, variants: RwLock::default(), ..self })
     }
 
     /// Calls a function of one tensor with one result.
@@ -124,13 +147,32 @@ impl Function {
         Ok(self.prepare(inputs)?.variant.compiled.places().to_vec())
     }
 
+    /// Why every op runs where it does for inputs like these, what the alternatives would cost, and how near the best
+    /// placement this one is.
+    #[track_caller]
+    pub fn explain(&self, inputs: &[&Tensor]) -> Result<Explanation> {
+        Ok(self.prepare(inputs)?.variant.compiled.explain())
+    }
+
     /// The plan's figures for inputs like these.
     #[track_caller]
     pub fn plan(&self, inputs: &[&Tensor]) -> Result<PlanSummary> {
         Ok(self.prepare(inputs)?.variant.compiled.summary())
     }
 
-    /// The graph for inputs like these.
+    /// What the passes did for inputs like these, and what they nearly did.
+    #[track_caller]
+    pub fn passes(&self, inputs: &[&Tensor]) -> Result<Vec<Report>> {
+        Ok(self.prepare(inputs)?.variant.compiled.reports().to_vec())
+    }
+
+    /// The graph that runs for inputs like these: after the passes.
+    #[track_caller]
+    pub fn optimized_graph(&self, inputs: &[&Tensor]) -> Result<Graph> {
+        Ok(self.prepare(inputs)?.variant.compiled.graph().clone())
+    }
+
+    /// The graph for inputs like these, as it was traced.
     #[track_caller]
     pub fn graph(&self, inputs: &[&Tensor]) -> Result<Graph> {
         Ok(self.prepare(inputs)?.variant.recorded.graph.clone())
@@ -150,7 +192,7 @@ impl Function {
         let variant = Arc::new(self.variant(&arguments, request)?);
         let mut known = self.variants.write().unwrap_or_else(|p| p.into_inner());
         // A variant whose runtime has changed its devices can't run any more.
-        known.retain(|v| !v.fits(&arguments, &variant.request));
+        known.retain(|v| v.compiled.is_current(&v.runtime) && !v.fits(&arguments, &variant.request));
         known.push(variant.clone());
         Ok(Prepared { variant, arguments })
     }
@@ -164,8 +206,14 @@ impl Function {
         };
         let recorded = self.recorded(&types)?;
         let variables: Vec<DeviceId> = recorded.variables.iter().map(|v| v.device()).collect();
-        let compiled =
-            runtime.compile(&recorded.graph, &devices, recorded.captures.clone(), &variables, &request)?;
+        let compiled = runtime.compile(&Program {
+            graph: &recorded.graph,
+            captures: &recorded.captures,
+            arguments: &devices,
+            variables: &variables,
+            call: &request,
+            passes: &self.passes,
+        })?;
         Ok(Variant { types, devices, request, runtime, recorded, compiled })
     }
 

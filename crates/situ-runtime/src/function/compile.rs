@@ -1,20 +1,48 @@
-//! From a graph to something that can be called.
+//! From a graph to something that can be called: passes, placement, lowering, and the memory that it fits in.
 
-use super::arena::{Lived, pack};
-use super::assign::Scene;
+use super::assemble::assemble;
+use super::candidates::{Candidates, Scene, dtype};
+use super::costing::Costing;
 use super::execute;
-use super::lower::{Draft, Lowered, lower};
-use super::plan::{Action, DeviceIndex, Lane, LaneIndex, Memory, NodePlace, Plan, PlanSummary, Step, Yield};
+use super::explain::{NodePlace, places};
+use super::lower::{Host, lower};
+use super::place::{Placed, Prediction, place};
+use super::plan::{DeviceIndex, Plan, PlanSummary};
 use super::record::{Event, Events, Off};
+use super::simplify::{join, simplify};
 use crate::config::Table;
-use crate::logical::LogicalDevice;
-use crate::runtime::{Runtime, State};
+use crate::ledger::{Book, Cause};
+use crate::notice::Topic;
+use crate::runtime::{Inner, Runtime, State};
 use crate::storage::DeviceTensor;
-use situ_core::{DeviceId, DeviceKind, Error, Reason, Request, Result};
-use situ_ir::{Content, Graph, Value};
-use std::collections::HashMap;
+use crate::transfer::{self, Purpose};
+use situ_core::error::CopyForbidden;
+use situ_core::{DeviceId, Error, Policy, Reason, Request, Result, reason};
+use situ_ir::passes::{Options, Report};
+use situ_ir::{Content, Graph, Node};
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// How often a graph is placed anew because its plan, once packed, takes more memory than the placer thought.
+const PLACE_AGAIN: usize = 3;
+
+/// What is to be compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// The graph as it was traced.
+    pub graph: &'a Graph,
+    /// The tensors it captured.
+    pub captures: &'a [DeviceTensor],
+    /// Where the arguments are.
+    pub arguments: &'a [DeviceId],
+    /// Where the variables live.
+    pub variables: &'a [DeviceId],
+    /// The scopes around the call.
+    pub call: &'a Request,
+    /// Which passes run.
+    pub passes: &'a Options,
+}
 
 /// What a call gives: its results, and new values of variables by their number.
 #[derive(Debug)]
@@ -28,25 +56,30 @@ pub struct Outcome {
 /// A compiled graph.
 #[derive(Debug)]
 pub struct Compiled {
-    plan: Plan,
+    pub(super) plan: Plan,
+    pub(super) graph: Graph,
+    pub(super) places: Vec<NodePlace>,
+    pub(super) prediction: Prediction,
     captures: Vec<DeviceTensor>,
+    reports: Vec<Report>,
     calls: AtomicU64,
+    book: Arc<Book>,
+    epoch: u64,
 }
 
 impl Runtime {
-    /// Compiles a graph for arguments and variables that live on these devices, under the scopes around its call.
-    pub fn compile(
-        &self,
-        graph: &Graph,
-        arguments: &[DeviceId],
-        captures: Vec<DeviceTensor>,
-        variables: &[DeviceId],
-        call: &Request,
-    ) -> Result<Compiled> {
+    /// Compiles a program.
+    pub fn compile(&self, program: &Program<'_>) -> Result<Compiled> {
+        let at = Location::caller();
+        let epoch = self.inner.epoch();
+        let captures = program.captures.iter().map(|t| transfer::whole(t, at)).collect::<Result<Vec<_>>>()?;
+        let (graph, captures, mut reports) = simplify(&self.inner, program.graph, captures, program.passes)?;
         let state = self.inner.state();
+        let (graph, joined) = join(&state.table, &graph, program.passes)?;
+        reports.extend(joined);
         let position = |id: DeviceId| position(&state.table, id);
-        let arguments = arguments.iter().map(|id| position(*id)).collect::<Result<Vec<_>>>()?;
-        let variables = variables.iter().map(|id| position(*id)).collect::<Result<Vec<_>>>()?;
+        let arguments = program.arguments.iter().map(|id| position(*id)).collect::<Result<Vec<_>>>()?;
+        let variables = program.variables.iter().map(|id| position(*id)).collect::<Result<Vec<_>>>()?;
         let captured = captures.iter().map(|t| position(t.device())).collect::<Result<Vec<_>>>()?;
         let homes: Vec<Option<usize>> = graph
             .nodes()
@@ -58,10 +91,33 @@ impl Runtime {
                 Content::Op(_) | Content::Cond(_) | Content::While(_) => None,
             })
             .collect();
-        let scene = Scene { table: &state.table, config: &state.config, call, homes: &homes };
-        let assignment = scene.assign(graph)?;
-        let plan = plan(&state, graph, &assignment, &variables)?;
-        Ok(Compiled { plan, captures, calls: AtomicU64::new(0) })
+        let scene = Scene { table: &state.table, config: &state.config, call: program.call, homes: &homes };
+        let candidates = scene.candidates(&graph)?;
+        let mut compiling = Compiling {
+            inner: &self.inner,
+            state: &state,
+            scene: &scene,
+            captures,
+            replicas: Vec::new(),
+            variables: &variables,
+        };
+        let (plan, placed) = compiling.planned(&graph, &candidates)?;
+        let captures = compiling.captures;
+        announce(&self.inner, &state, &scene, &graph, &placed);
+        let book = self.inner.ledger.open(plan.copies());
+        let places = places(&graph, &state.table, &scene, &placed);
+        let Placed { prediction, .. } = placed;
+        Ok(Compiled {
+            plan,
+            graph,
+            places,
+            prediction,
+            captures,
+            reports,
+            calls: AtomicU64::new(0),
+            book,
+            epoch,
+        })
     }
 }
 
@@ -75,192 +131,164 @@ fn position(table: &Table, id: DeviceId) -> Result<usize> {
     })
 }
 
-/// The plan of an assigned graph.
-fn plan(
-    state: &State,
-    graph: &Graph,
-    assignment: &[(usize, Reason)],
-    variables: &[DeviceIndex],
-) -> Result<Plan> {
-    let devices = &state.table.devices;
-    let nest = |inner: &Graph, device: DeviceIndex| {
-        let all = vec![(device, Reason::Colocated { with: "its branch" }); inner.nodes().len()];
-        plan(state, inner, &all, &[])
-    };
-    let assignment = assignment.to_vec();
-    let lowered = lower(graph, devices, &assignment, variables, &nest)?;
-    Ok(assemble(devices, lowered, graph, state.config.inter_op_threads.unwrap_or(1)))
+/// A compilation under way.
+struct Compiling<'a> {
+    inner: &'a Inner,
+    state: &'a State,
+    scene: &'a Scene<'a>,
+    captures: Vec<DeviceTensor>,
+    /// Captured tensors copied for good: which, to where, and the number of the copy.
+    replicas: Vec<((usize, DeviceIndex), usize)>,
+    variables: &'a [DeviceIndex],
 }
 
-/// Which lane a draft runs in: the device's own, its lane for copies to the host, or one of several that share a CPU.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum LaneKey {
-    Device(DeviceIndex, usize),
-    Download(DeviceIndex),
-}
-
-fn assemble(devices: &[Arc<LogicalDevice>], lowered: Lowered, graph: &Graph, width: usize) -> Plan {
-    let Lowered { mut buffers, drafts, outputs, updates, places } = lowered;
-    let mut lanes: Vec<Lane> = Vec::new();
-    let mut keys: HashMap<LaneKey, LaneIndex> = HashMap::new();
-    let mut busy: HashMap<LaneKey, f64> = HashMap::new();
-    // Where each buffer was written: lane, and steps of it that must be over.
-    let mut written: Vec<Option<(LaneIndex, usize, LaneKey)>> = vec![None; buffers.len()];
-    let mut lived: Vec<Option<(LaneIndex, usize, usize)>> = vec![None; buffers.len()];
-    let mut shared = vec![false; buffers.len()];
-    let mut checks = 0;
-    let mut check_of: HashMap<u32, Vec<usize>> = HashMap::new();
-    for draft in drafts {
-        let key = choose_lane(&draft, devices, &buffers, &written, &busy, width);
-        *busy.entry(key).or_default() += draft.seconds;
-        let next = lanes.len();
-        let lane = *keys.entry(key).or_insert(next);
-        if lane == next {
-            lanes.push(Lane::default());
-        }
-        let at = lanes[lane].steps.len();
-        let mut waits: Vec<(LaneIndex, usize)> = Vec::new();
-        for &buffer in &draft.reads {
-            if let Some((from, over, _)) = written[buffer]
-                && from != lane
-            {
-                match waits.iter_mut().find(|(l, _)| *l == from) {
-                    Some((_, steps)) => *steps = (*steps).max(over),
-                    None => waits.push((from, over)),
+impl Compiling<'_> {
+    /// A plan within the limits if there is one. Where there is none, the plan that a call will refuse with a report of what
+    /// is missing.
+    fn planned(&mut self, graph: &Graph, candidates: &[Option<Candidates>]) -> Result<(Plan, Placed)> {
+        let devices = &self.state.table.devices;
+        let mut free: Vec<Option<f64>> = devices
+            .iter()
+            .map(|d| {
+                let info = d.memory_info();
+                info.limit.map(|limit| limit.saturating_sub(info.in_use) as f64)
+            })
+            .collect();
+        let limits = free.clone();
+        for attempt in 0..=PLACE_AGAIN {
+            let Some(placed) = self.placed(graph, candidates, &free)? else { break };
+            let plan = self.plan(graph, &placed)?;
+            let mut over = false;
+            for (device, bytes) in plan.bytes_by_device().into_iter().enumerate() {
+                if let (Some(limit), Some(free)) = (limits[device], &mut free[device])
+                    && bytes as f64 > limit
+                {
+                    *free -= bytes as f64 - limit;
+                    over = true;
                 }
             }
-        }
-        for &buffer in draft.reads.iter().chain(&draft.writes) {
-            match &mut lived[buffer] {
-                Some((owner, _, last)) if *owner == lane => *last = at,
-                Some(_) => shared[buffer] = true,
-                empty => *empty = Some((lane, at, at)),
+            if !over || attempt == PLACE_AGAIN {
+                return Ok((plan, placed));
             }
         }
-        for &buffer in &draft.writes {
-            written[buffer] = Some((lane, at + 1, key));
+        let placed = self.placed(graph, candidates, &vec![None; devices.len()])?;
+        let placed = placed.ok_or_else(|| {
+            Error::argument(
+                "function",
+                "it has no placement even without limits",
+                "this is a defect of the placer",
+            )
+        })?;
+        Ok((self.plan(graph, &placed)?, placed))
+    }
+
+    fn placed(
+        &self,
+        graph: &Graph,
+        candidates: &[Option<Candidates>],
+        free: &[Option<f64>],
+    ) -> Result<Option<Placed>> {
+        let devices = &self.state.table.devices;
+        let costing = Costing { devices, width: self.width(), free, variables: self.variables };
+        let costed = costing.problem(graph, candidates)?;
+        place(graph, devices, candidates, costed, self.state.config.rule)
+    }
+
+    fn width(&self) -> usize {
+        self.state.config.inter_op_threads.unwrap_or(1)
+    }
+
+    fn plan(&mut self, graph: &Graph, placed: &Placed) -> Result<Plan> {
+        let devices = &self.state.table.devices;
+        let width = self.width();
+        let variables = self.variables;
+        let lowered = lower(graph, devices, &placed.assignment, &placed.order, variables, self)?;
+        Ok(assemble(devices, lowered, graph, &placed.assignment, width))
+    }
+
+    /// What a node that reads from elsewhere is allowed.
+    fn copy_policy(&self, node: &Node) -> Policy {
+        self.scene.request(node).copies.unwrap_or(self.state.config.copies)
+    }
+}
+
+impl Host for Compiling<'_> {
+    fn nest(&mut self, graph: &Graph, device: DeviceIndex) -> Result<Plan> {
+        let all = vec![(device, Reason::Colocated { with: "its branch" }); graph.nodes().len()];
+        let order: Vec<_> = graph.iter().map(|(id, _)| id).collect();
+        let lowered = lower(graph, &self.state.table.devices, &all, &order, &[], self)?;
+        Ok(assemble(&self.state.table.devices, lowered, graph, &all, 1))
+    }
+
+    fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>> {
+        if let Some((_, known)) = self.replicas.iter().find(|(of, _)| *of == (capture, device)) {
+            return Ok(Some(*known));
         }
-        let check = draft.checks.then(|| {
-            checks += 1;
-            check_of.entry(draft.node.0).or_default().push(checks - 1);
-            checks - 1
+        let from = self.captures[capture].clone();
+        let to = &self.state.table.devices[device];
+        let (ledger, table) = (&self.inner.ledger, &self.state.table);
+        let at = position(table, from.device())?;
+        self.allow_copy(node, at, device, from.tensor_type().bytes())?;
+        let location = node.source.0.unwrap_or(Location::caller());
+        let reason = Reason::Colocated { with: "its readers" };
+        let purpose = Purpose { cause: Cause::Implicit, op: "capture", reason, location };
+        match transfer::copy(table, ledger, &from, to, purpose) {
+            Ok(copy) => {
+                self.captures.push(copy);
+                let number = self.captures.len() - 1;
+                self.replicas.push(((capture, device), number));
+                Ok(Some(number))
+            }
+            // Where it does not fit for good, it may fit for the time it is needed.
+            Err(error) if error.is_out_of_memory() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn allow_copy(&mut self, node: &Node, from: DeviceIndex, to: DeviceIndex, bytes: usize) -> Result<()> {
+        let policy = self.copy_policy(node);
+        if policy == Policy::Allow {
+            return Ok(());
+        }
+        let [from, to] = [from, to].map(|d| self.state.table.devices[d].id());
+        let op = node.content.name();
+        if policy == Policy::Forbid {
+            let forbidden = CopyForbidden { op, input: 0, from, to, bytes };
+            return Err(Error::CopyForbidden(Box::new(forbidden)));
+        }
+        let dtype = node.types.first().map_or(situ_core::DType::F32, |t| t.dtype);
+        self.inner.notices.say_once(Topic::Copy, op, dtype, to, || {
+            format!(
+                "{op} on {to} copies {} from {from} at each call of its function ({})",
+                reason::bytes(bytes),
+                node.source
+            )
         });
-        let Draft { action, device, node, source, .. } = draft;
-        lanes[lane].steps.push(Step { action, device, node, source, waits, check });
-    }
-    let mut arenas = Vec::with_capacity(devices.len());
-    for (index, device) in devices.iter().enumerate() {
-        let inside: Vec<usize> = (0..buffers.len())
-            .filter(|&b| buffers[b].device == index && matches!(buffers[b].memory, Memory::Arena { .. }))
-            .collect();
-        let lives: Vec<Lived> = inside
-            .iter()
-            .map(|&b| Lived { bytes: buffers[b].bytes, alive: lived[b].filter(|_| !shared[b]) })
-            .collect();
-        let (alignment, chunk) =
-            device.device().map_or((64, usize::MAX / 2), |d| (d.alignment(), d.max_block()));
-        let (offsets, total) = pack(&lives, alignment, chunk);
-        for (&b, offset) in inside.iter().zip(offsets) {
-            buffers[b].memory = Memory::Arena { chunk: offset / chunk, offset: offset % chunk };
-        }
-        let chunks = total.div_ceil(chunk);
-        arenas.push((0..chunks).map(|c| (total - c * chunk).min(chunk)).collect());
-    }
-    let mut slots = 0;
-    for buffer in &mut buffers {
-        if let Memory::Own { slot } | Memory::Late { slot } = &mut buffer.memory {
-            *slot = slots;
-            slots += 1;
-        }
-    }
-    let depends = dependencies(graph, &check_of);
-    let result = |operand, value: Value, places: &[NodePlace]| Yield {
-        operand,
-        reason: places
-            .iter()
-            .find(|p| p.node == value.node)
-            .map_or(Reason::Colocated { with: "its data" }, |p| p.reason),
-        checks: depends[value.node.index()].0.clone(),
-        sources: depends[value.node.index()].1.clone(),
-    };
-    let outputs = outputs.into_iter().map(|(operand, value)| result(operand, value, &places)).collect();
-    let updates =
-        updates.into_iter().map(|(v, operand, value)| (v, result(operand, value, &places))).collect();
-    let inline = match lanes.as_slice() {
-        [] => true,
-        [only] => only
-            .steps
-            .iter()
-            .all(|s| devices[s.device].id().kind == DeviceKind::Cpu && devices[s.device].cores().is_none()),
-        _ => false,
-    };
-    Plan {
-        devices: devices.to_vec(),
-        arenas,
-        buffers,
-        lanes,
-        outputs,
-        updates,
-        checks,
-        slots,
-        places,
-        inline,
+        Ok(())
     }
 }
 
-fn choose_lane(
-    draft: &Draft,
-    devices: &[Arc<LogicalDevice>],
-    buffers: &[super::plan::Buffer],
-    written: &[Option<(LaneIndex, usize, LaneKey)>],
-    busy: &HashMap<LaneKey, f64>,
-    width: usize,
-) -> LaneKey {
-    let is_cpu = |d: DeviceIndex| devices[d].id().kind == DeviceKind::Cpu;
-    if let Action::Copy { from, .. } = &draft.action {
-        let source = buffers[from.buffer].device;
-        // Reading back waits for the queue: a lane of its own, so that more work can be queued meanwhile.
-        if !is_cpu(source) {
-            return LaneKey::Download(source);
+/// Says what people asked to be told of placements, and books fallbacks.
+fn announce(inner: &Inner, state: &State, scene: &Scene<'_>, graph: &Graph, placed: &Placed) {
+    for (id, node) in graph.iter().filter(|(_, node)| !node.content.is_source()) {
+        let (device, why) = placed.assignment[id.index()];
+        let ran = state.table.devices[device].id();
+        let op = node.content.name();
+        if state.config.log_placement {
+            let text = format!("{op} -> {ran}: {why} ({}), in a function", node.source);
+            inner.notices.say(Topic::Placement, text);
+        }
+        // A limit met by placement is no fallback: nobody asked for the device that is full.
+        let (Reason::NoKernel { .. } | Reason::NoSuchDevice { .. }) = why else { continue };
+        let Some(wanted) = why.wanted() else { continue };
+        let location = node.source.0.unwrap_or(Location::caller());
+        inner.ledger.book(Cause::Fallback, wanted, ran, op, location, 0, 0.0);
+        if scene.request(node).fallback.unwrap_or(state.config.fallback) == Policy::Warn {
+            inner.notices.say_once(Topic::Fallback, op, dtype(graph, node), wanted, || {
+                format!("{op} runs on {ran}: {why} ({}), at each call of its function", node.source)
+            });
         }
     }
-    if !is_cpu(draft.device) || width <= 1 {
-        return LaneKey::Device(draft.device, 0);
-    }
-    // Behind what it reads if that is the end of a lane's work so far, else wherever there is least to do.
-    let lane = |n| LaneKey::Device(draft.device, n);
-    let load = |key: LaneKey| busy.get(&key).copied().unwrap_or(0.0);
-    let least = (0..width).map(lane).min_by(|a, b| load(*a).total_cmp(&load(*b)));
-    let follows = draft.reads.iter().filter_map(|&b| written[b]).find_map(|(_, _, key)| match key {
-        LaneKey::Device(d, _) if d == draft.device => Some(key),
-        _ => None,
-    });
-    match (follows, least) {
-        (Some(key), Some(other)) if load(key) <= load(other) + draft.seconds => key,
-        (_, Some(other)) => other,
-        (follows, None) => follows.unwrap_or(lane(0)),
-    }
-}
-
-/// For each node the checks, and the sources with checks of their own, that it depends on.
-fn dependencies(graph: &Graph, check_of: &HashMap<u32, Vec<usize>>) -> Vec<(Vec<usize>, Vec<Memory>)> {
-    let mut all: Vec<(Vec<usize>, Vec<Memory>)> = Vec::with_capacity(graph.nodes().len());
-    for (id, node) in graph.iter() {
-        let mut checks = check_of.get(&id.0).cloned().unwrap_or_default();
-        let mut sources = match node.content {
-            Content::Input(n) => vec![Memory::Argument(n as usize)],
-            Content::Capture(n) => vec![Memory::Capture(n as usize)],
-            Content::Variable(n) => vec![Memory::Variable(n as usize)],
-            Content::Op(_) | Content::Cond(_) | Content::While(_) => Vec::new(),
-        };
-        for input in &node.inputs {
-            let (theirs, from) = &all[input.node.index()];
-            checks.extend(theirs.iter().filter(|c| !checks.contains(c)).copied().collect::<Vec<_>>());
-            sources.extend(from.iter().filter(|s| !sources.contains(s)).copied().collect::<Vec<_>>());
-        }
-        all.push((checks, sources));
-    }
-    all
 }
 
 impl Compiled {
@@ -274,7 +302,7 @@ impl Compiled {
         let call = self.calls.fetch_add(1, Relaxed);
         // Held over the call: the configuration does not change under it.
         let _in_flight = runtime.inner.state();
-        execute::run(runtime, &self.plan, &self.captures, arguments, variables, call, &Off)
+        execute::run(runtime, &self.plan, &self.book, &self.captures, arguments, variables, call, &Off)
     }
 
     /// Runs the plan and says what happened when.
@@ -287,17 +315,41 @@ impl Compiled {
         let call = self.calls.fetch_add(1, Relaxed);
         let events = Events::default();
         let _in_flight = runtime.inner.state();
-        let outcome = execute::run(runtime, &self.plan, &self.captures, arguments, variables, call, &events)?;
+        let outcome = execute::run(
+            runtime,
+            &self.plan,
+            &self.book,
+            &self.captures,
+            arguments,
+            variables,
+            call,
+            &events,
+        )?;
         Ok((outcome, events.into_list()))
     }
 
-    /// Where every node runs, and why.
+    /// Whether the devices and the rules are still those that it was compiled for.
+    pub fn is_current(&self, runtime: &Runtime) -> bool {
+        self.epoch == runtime.inner.epoch()
+    }
+
+    /// Where every op runs, and why; ops that were joined are listed one by one.
     pub fn places(&self) -> &[NodePlace] {
-        &self.plan.places
+        &self.places
     }
 
     /// The plan's figures.
     pub fn summary(&self) -> PlanSummary {
-        self.plan.summary()
+        self.plan.summary(self.prediction.placement.makespan)
+    }
+
+    /// The graph that runs: after the passes.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What the passes did, and what they nearly did.
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
     }
 }

@@ -8,7 +8,7 @@ use super::compile::Outcome;
 use super::plan::{Action, Lane, LaneIndex, Nested, Operand, Plan, Step};
 use super::record::{Event, EventKind, Off, Recorder};
 use super::workers;
-use crate::ledger::{Cause, Ledger};
+use crate::ledger::{Book, Ledger};
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
 use crate::transfer;
@@ -29,6 +29,7 @@ struct Run<'c, R> {
     plan: &'c Plan,
     frame: &'c Frame<'c>,
     ledger: &'c Ledger,
+    book: &'c Book,
     runtime: &'c Runtime,
     recorder: &'c R,
     /// The number of the call, from which random streams come.
@@ -38,6 +39,7 @@ struct Run<'c, R> {
 pub(crate) fn run<R: Recorder>(
     runtime: &Runtime,
     plan: &Plan,
+    book: &Book,
     captures: &[DeviceTensor],
     arguments: &[&DeviceTensor],
     variables: &[DeviceTensor],
@@ -50,7 +52,7 @@ pub(crate) fn run<R: Recorder>(
         }
     }
     let frame = Frame::new(plan, captures, arguments, variables)?;
-    let run = Run { plan, frame: &frame, ledger: &runtime.inner.ledger, runtime, recorder, call };
+    let run = Run { plan, frame: &frame, ledger: &runtime.inner.ledger, book, runtime, recorder, call };
     if plan.inline {
         for lane in &plan.lanes {
             for step in &lane.steps {
@@ -232,8 +234,8 @@ impl<R: Recorder> Run<'_, R> {
                 self.note(step, EventKind::Launch, op.name(), start);
                 Ok(())
             }
-            Action::Copy { from, to } => {
-                let source = self.copy(step, from, to)?;
+            Action::Copy { from, to, number } => {
+                let source = self.copy(from, to, *number)?;
                 let kind = EventKind::Copy { from: self.plan.devices[source].id(), bytes: from.bytes() };
                 self.note(step, kind, "copy", start);
                 Ok(())
@@ -261,7 +263,7 @@ impl<R: Recorder> Run<'_, R> {
     }
 
     /// Copies a dense tensor; gives the device it came from.
-    fn copy(&self, step: &Step, from: &Operand, to: &Operand) -> Result<usize> {
+    fn copy(&self, from: &Operand, to: &Operand, number: usize) -> Result<usize> {
         let clock = Instant::now();
         let buffers = &self.plan.buffers;
         let (source, target) = (buffers[from.buffer].device, buffers[to.buffer].device);
@@ -281,10 +283,7 @@ impl<R: Recorder> Run<'_, R> {
                 self.device(source)?.download(read, into)?;
             }
         }
-        let location = step.source.0.unwrap_or(Location::caller());
-        let ids = [source, target].map(|d| self.plan.devices[d].id());
-        let seconds = clock.elapsed().as_secs_f64();
-        self.ledger.book(Cause::Implicit, ids[0], ids[1], "function", location, bytes, seconds);
+        self.book.note(number, clock.elapsed().as_secs_f64());
         Ok(source)
     }
 
@@ -303,7 +302,7 @@ impl<R: Recorder> Run<'_, R> {
 
     fn nested_on(&self, nested: &Nested, given: &[DeviceTensor]) -> Result<Vec<DeviceTensor>> {
         let arguments: SmallVec<[&DeviceTensor; 4]> = given.iter().collect();
-        Ok(run(self.runtime, &nested.plan, &[], &arguments, &[], self.call, &Off)?.outputs)
+        Ok(run(self.runtime, &nested.plan, self.book, &[], &arguments, &[], self.call, &Off)?.outputs)
     }
 
     fn bind(&self, outputs: &[Operand], made: Vec<DeviceTensor>) -> Result<()> {

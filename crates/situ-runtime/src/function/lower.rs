@@ -1,9 +1,9 @@
 //! From nodes on devices to steps: every launch, every copy, every view made dense, in an order that respects what they read.
 
-use super::assign::{Assignment, input_types, is_view};
-use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, NodePlace, Operand, Plan};
+use super::candidates::{input_types, is_view};
+use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand, Plan};
 use crate::logical::LogicalDevice;
-use situ_core::{DeviceKind, Error, Layout, Result, TensorType};
+use situ_core::{DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_ir::graph::Source;
 use situ_ir::ops::{BinaryKind, Dense};
 use situ_ir::{Content, Graph, Node, NodeId, Op, Value};
@@ -31,17 +31,26 @@ pub(crate) struct Lowered {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) outputs: Vec<(Operand, Value)>,
     pub(crate) updates: Vec<(usize, Operand, Value)>,
-    pub(crate) places: Vec<NodePlace>,
 }
 
-/// Compiles the graph of a branch for one device.
-pub(crate) type Nest<'a> = dyn Fn(&Graph, DeviceIndex) -> Result<Plan> + 'a;
+/// What lowering asks of whoever compiles.
+pub(crate) trait Host {
+    /// The plan of a branch's graph, for one device.
+    fn nest(&mut self, graph: &Graph, device: DeviceIndex) -> Result<Plan>;
+
+    /// A copy of a captured tensor on another device, made once and for all calls: the number of the captured tensor that it
+    /// is from then on; `None` where it must be copied at each call.
+    fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>>;
+
+    /// Whether a node may have an input copied to its device at each call.
+    fn allow_copy(&mut self, node: &Node, from: DeviceIndex, to: DeviceIndex, bytes: usize) -> Result<()>;
+}
 
 pub(crate) struct Lowering<'a> {
     graph: &'a Graph,
     devices: &'a [Arc<LogicalDevice>],
-    assignment: &'a Assignment,
-    nest: &'a Nest<'a>,
+    assignment: &'a [(DeviceIndex, Reason)],
+    host: &'a mut dyn Host,
     buffers: Vec<Buffer>,
     drafts: Vec<Draft>,
     /// Where each node's outputs were made.
@@ -52,28 +61,30 @@ pub(crate) struct Lowering<'a> {
     dense: HashMap<(Value, DeviceIndex), Operand>,
 }
 
-/// Lowers a graph whose nodes have been assigned. `variables` are the devices the graph's variables live on.
+/// Lowers a graph whose nodes have been assigned, in an order in which each comes after what it reads. `variables` are the
+/// devices the graph's variables live on.
 pub(crate) fn lower(
     graph: &Graph,
     devices: &[Arc<LogicalDevice>],
-    assignment: &Assignment,
+    assignment: &[(DeviceIndex, Reason)],
+    order: &[NodeId],
     variables: &[DeviceIndex],
-    nest: &Nest<'_>,
+    host: &mut dyn Host,
 ) -> Result<Lowered> {
     let mut lowering = Lowering {
         graph,
         devices,
         assignment,
-        nest,
+        host,
         buffers: Vec::new(),
         drafts: Vec::new(),
-        homes: Vec::new(),
+        homes: vec![Vec::new(); graph.nodes().len()],
         copies: HashMap::new(),
         dense: HashMap::new(),
     };
-    for (id, node) in graph.iter() {
-        let made = lowering.node(id, node)?;
-        lowering.homes.push(made);
+    for &id in order {
+        let made = lowering.node(id, graph.node(id))?;
+        lowering.homes[id.index()] = made;
     }
     let mut outputs = Vec::new();
     for &value in graph.outputs() {
@@ -90,18 +101,7 @@ pub(crate) fn lower(
         lowering.promote(operand.buffer);
         updates.push((variable as usize, operand, value));
     }
-    let places = graph
-        .iter()
-        .filter(|(_, node)| !node.content.is_source())
-        .map(|(id, node)| NodePlace {
-            node: id,
-            name: node.content.name(),
-            device: devices[assignment[id.index()].0].id(),
-            reason: assignment[id.index()].1,
-            source: node.source,
-        })
-        .collect();
-    Ok(Lowered { buffers: lowering.buffers, drafts: lowering.drafts, outputs, updates, places })
+    Ok(Lowered { buffers: lowering.buffers, drafts: lowering.drafts, outputs, updates })
 }
 
 impl Lowering<'_> {
@@ -147,8 +147,8 @@ impl Lowering<'_> {
             Content::Op(op) if is_view(op) => self.view(id, node, op, device),
             Content::Op(op) => self.launch(id, node, op, device),
             Content::Cond(cond) => {
-                let then = Box::new(Nested { plan: (self.nest)(&cond.then, device)? });
-                let otherwise = Box::new(Nested { plan: (self.nest)(&cond.otherwise, device)? });
+                let then = Box::new(Nested { plan: self.host.nest(&cond.then, device)? });
+                let otherwise = Box::new(Nested { plan: self.host.nest(&cond.otherwise, device)? });
                 self.branch(id, node, device, |inputs, outputs| Action::Cond {
                     then,
                     otherwise,
@@ -157,8 +157,8 @@ impl Lowering<'_> {
                 })
             }
             Content::While(repeated) => {
-                let condition = Box::new(Nested { plan: (self.nest)(&repeated.condition, device)? });
-                let body = Box::new(Nested { plan: (self.nest)(&repeated.body, device)? });
+                let condition = Box::new(Nested { plan: self.host.nest(&repeated.condition, device)? });
+                let body = Box::new(Nested { plan: self.host.nest(&repeated.body, device)? });
                 self.branch(id, node, device, |inputs, outputs| Action::While {
                     condition,
                     body,
@@ -264,6 +264,16 @@ impl Lowering<'_> {
         if let Some(copy) = self.copies.get(&(value, device)) {
             return Ok(*copy);
         }
+        let reader = self.graph.node(node);
+        if let Content::Capture(n) = self.graph.node(value.node).content
+            && let Some(kept) = self.host.replicate(n as usize, reader, device)?
+        {
+            let buffer = self.buffer(device, home.bytes(), Memory::Capture(kept), "capture");
+            let copy = Operand { buffer, ..home };
+            self.copies.insert((value, device), copy);
+            return Ok(copy);
+        }
+        self.host.allow_copy(reader, from, device, home.bytes())?;
         let is_cpu = |d: DeviceIndex| self.devices[d].id().kind == DeviceKind::Cpu;
         let source = if is_cpu(from) || is_cpu(device) {
             self.densely(value, home, from, node, true)?
@@ -274,10 +284,11 @@ impl Lowering<'_> {
             self.on(value, host, node)?
         };
         let copy = self.fresh(device, self.graph.type_of(value), "copy");
+        let number = self.drafts.iter().filter(|d| matches!(d.action, Action::Copy { .. })).count();
         let costs = [&self.devices[self.buffers[source.buffer].device], &self.devices[device]];
         let seconds = costs.iter().map(|d| d.costs().copy(source.bytes())).fold(0.0, f64::max);
         self.drafts.push(Draft {
-            action: Action::Copy { from: source, to: copy },
+            action: Action::Copy { from: source, to: copy, number },
             device,
             node: value.node,
             source: self.graph.node(node).source,

@@ -1,20 +1,27 @@
 //! Functions: a graph compiled into a plan, and the plan run.
 //!
-//! `assign` says which device runs each node, `lower` writes out every launch and copy, `arena` gives each buffer its place,
-//! and `execute` runs the result: on the calling thread where one CPU does everything, else with a worker for each lane.
+//! `simplify` runs the passes, `candidates` says which devices may run each node, `costing` and `place` choose among them, `lower`
+//! writes out every launch and copy, `assemble` and `arena` give each step its lane and each buffer its place, and `execute` runs
+//! the result: on the calling thread where one CPU does everything, else with a worker for each lane.
 //! Promises: a plan's memory is reserved whole before its first step; a failed call changes no variable; nothing is moved
 //! that is not a step of the plan.
 
 mod arena;
-mod assign;
+mod assemble;
 mod bind;
+mod candidates;
 mod compile;
+mod costing;
 mod execute;
+mod explain;
 mod lower;
+mod place;
 mod plan;
 mod record;
+mod simplify;
 mod workers;
 
-pub use compile::{Compiled, Outcome};
-pub use plan::{NodePlace, PlanSummary};
+pub use compile::{Compiled, Outcome, Program};
+pub use explain::{Alternative, ExplainedCopy, ExplainedMemory, ExplainedOp, Explanation, NodePlace};
+pub use plan::PlanSummary;
 pub use record::{Event, EventKind, Events, Off, Recorder};

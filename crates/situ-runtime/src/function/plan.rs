@@ -1,10 +1,12 @@
 //! The plan: what the executor runs, written out in full.
 
+use crate::ledger::PlannedCopy;
 use crate::logical::LogicalDevice;
 use situ_core::{DType, DeviceId, Layout, Reason};
 use situ_device::KernelId;
 use situ_ir::graph::Source;
 use situ_ir::{NodeId, Op};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// A device of a plan, by its position in [`Plan::devices`].
@@ -66,8 +68,8 @@ pub(crate) enum Action {
         outputs: Vec<Operand>,
         workspace: Option<BufferIndex>,
     },
-    /// Copies a dense tensor to a buffer on another device.
-    Copy { from: Operand, to: Operand },
+    /// Copies a dense tensor to a buffer on another device; `number` is its place in the plan's book.
+    Copy { from: Operand, to: Operand, number: usize },
     /// Runs one of two plans on `inputs`, by the first of them.
     Cond { then: Box<Nested>, otherwise: Box<Nested>, inputs: Vec<Operand>, outputs: Vec<Operand> },
     /// Repeats a plan on a state while another says so.
@@ -111,21 +113,6 @@ pub(crate) struct Yield {
     pub(crate) sources: Vec<Memory>,
 }
 
-/// Where a node runs, and why.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NodePlace {
-    /// The node.
-    pub node: NodeId,
-    /// What it is.
-    pub name: &'static str,
-    /// Where it runs.
-    pub device: DeviceId,
-    /// Why there.
-    pub reason: Reason,
-    /// The line of the program.
-    pub source: Source,
-}
-
 /// What the executor runs.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -139,7 +126,6 @@ pub(crate) struct Plan {
     pub(crate) checks: usize,
     /// How many tensors of its own a call has.
     pub(crate) slots: usize,
-    pub(crate) places: Vec<NodePlace>,
     /// Whether the calling thread runs it all: one lane, on a CPU that owns no cores.
     pub(crate) inline: bool,
 }
@@ -157,11 +143,39 @@ pub struct PlanSummary {
     pub bytes_copied: usize,
     /// Lanes that run at once.
     pub lanes: usize,
+    /// Seconds that a call is expected to take.
+    pub predicted: f64,
 }
 
 impl Plan {
+    /// Bytes that a call takes on each device: the arena, and the tensors that leave the call.
+    pub(crate) fn bytes_by_device(&self) -> Vec<usize> {
+        let mut bytes: Vec<usize> = self.arenas.iter().map(|chunks| chunks.iter().sum()).collect();
+        for buffer in &self.buffers {
+            if matches!(buffer.memory, Memory::Own { .. } | Memory::Late { .. }) {
+                bytes[buffer.device] += buffer.bytes;
+            }
+        }
+        bytes
+    }
+
+    /// Its copies, in the order of their numbers.
+    pub(crate) fn copies(&self) -> Vec<PlannedCopy> {
+        let mut copies: Vec<(usize, PlannedCopy)> = Vec::new();
+        for step in self.lanes.iter().flat_map(|lane| &lane.steps) {
+            if let Action::Copy { from, to, number } = &step.action {
+                let id = |operand: &Operand| self.devices[self.buffers[operand.buffer].device].id();
+                let location = step.source.0.unwrap_or(Location::caller());
+                let (from, to, bytes) = (id(from), id(to), from.bytes());
+                copies.push((*number, PlannedCopy { from, to, op: "function", location, bytes }));
+            }
+        }
+        copies.sort_by_key(|(number, _)| *number);
+        copies.into_iter().map(|(_, copy)| copy).collect()
+    }
+
     /// Its figures.
-    pub(crate) fn summary(&self) -> PlanSummary {
+    pub(crate) fn summary(&self, predicted: f64) -> PlanSummary {
         let steps = || self.lanes.iter().flat_map(|lane| &lane.steps);
         let copied = |step: &Step| match &step.action {
             Action::Copy { from, .. } => Some(from.bytes()),
@@ -178,6 +192,7 @@ impl Plan {
             copies: steps().filter_map(copied).count(),
             bytes_copied: steps().filter_map(copied).sum(),
             lanes: self.lanes.len(),
+            predicted,
         }
     }
 }

@@ -1,0 +1,173 @@
+//! Lanes, waits and offsets: from drafts to a plan that can be run.
+
+use super::arena::{Lived, pack};
+use super::lower::{Draft, Lowered};
+use super::plan::{Action, DeviceIndex, Lane, LaneIndex, Memory, Plan, Step, Yield};
+use crate::logical::LogicalDevice;
+use situ_core::{DeviceKind, Reason};
+use situ_ir::{Content, Graph, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Which lane a draft runs in: the device's own, its lane for copies to the host, or one of several that share a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum LaneKey {
+    Device(DeviceIndex, usize),
+    Download(DeviceIndex),
+}
+
+/// The plan of a lowered graph; a CPU runs at most `width` of its steps at once.
+pub(crate) fn assemble(
+    devices: &[Arc<LogicalDevice>],
+    lowered: Lowered,
+    graph: &Graph,
+    assignment: &[(DeviceIndex, Reason)],
+    width: usize,
+) -> Plan {
+    let Lowered { mut buffers, drafts, outputs, updates } = lowered;
+    let mut lanes: Vec<Lane> = Vec::new();
+    let mut keys: HashMap<LaneKey, LaneIndex> = HashMap::new();
+    let mut busy: HashMap<LaneKey, f64> = HashMap::new();
+    // Where each buffer was written: lane, and steps of it that must be over.
+    let mut written: Vec<Option<(LaneIndex, usize, LaneKey)>> = vec![None; buffers.len()];
+    let mut lived: Vec<Option<(LaneIndex, usize, usize)>> = vec![None; buffers.len()];
+    let mut shared = vec![false; buffers.len()];
+    let mut checks = 0;
+    let mut check_of: HashMap<u32, Vec<usize>> = HashMap::new();
+    for draft in drafts {
+        let key = choose_lane(&draft, devices, &buffers, &written, &busy, width);
+        *busy.entry(key).or_default() += draft.seconds;
+        let next = lanes.len();
+        let lane = *keys.entry(key).or_insert(next);
+        if lane == next {
+            lanes.push(Lane::default());
+        }
+        let at = lanes[lane].steps.len();
+        let mut waits: Vec<(LaneIndex, usize)> = Vec::new();
+        for &buffer in &draft.reads {
+            if let Some((from, over, _)) = written[buffer]
+                && from != lane
+            {
+                match waits.iter_mut().find(|(l, _)| *l == from) {
+                    Some((_, steps)) => *steps = (*steps).max(over),
+                    None => waits.push((from, over)),
+                }
+            }
+        }
+        for &buffer in draft.reads.iter().chain(&draft.writes) {
+            match &mut lived[buffer] {
+                Some((owner, _, last)) if *owner == lane => *last = at,
+                Some(_) => shared[buffer] = true,
+                empty => *empty = Some((lane, at, at)),
+            }
+        }
+        for &buffer in &draft.writes {
+            written[buffer] = Some((lane, at + 1, key));
+        }
+        let check = draft.checks.then(|| {
+            checks += 1;
+            check_of.entry(draft.node.0).or_default().push(checks - 1);
+            checks - 1
+        });
+        let Draft { action, device, node, source, .. } = draft;
+        lanes[lane].steps.push(Step { action, device, node, source, waits, check });
+    }
+    let mut arenas = Vec::with_capacity(devices.len());
+    for (index, device) in devices.iter().enumerate() {
+        let inside: Vec<usize> = (0..buffers.len())
+            .filter(|&b| buffers[b].device == index && matches!(buffers[b].memory, Memory::Arena { .. }))
+            .collect();
+        let lives: Vec<Lived> = inside
+            .iter()
+            .map(|&b| Lived { bytes: buffers[b].bytes, alive: lived[b].filter(|_| !shared[b]) })
+            .collect();
+        let (alignment, chunk) =
+            device.device().map_or((64, usize::MAX / 2), |d| (d.alignment(), d.max_block()));
+        let (offsets, total) = pack(&lives, alignment, chunk);
+        for (&b, offset) in inside.iter().zip(offsets) {
+            buffers[b].memory = Memory::Arena { chunk: offset / chunk, offset: offset % chunk };
+        }
+        let chunks = total.div_ceil(chunk);
+        arenas.push((0..chunks).map(|c| (total - c * chunk).min(chunk)).collect());
+    }
+    let mut slots = 0;
+    for buffer in &mut buffers {
+        if let Memory::Own { slot } | Memory::Late { slot } = &mut buffer.memory {
+            *slot = slots;
+            slots += 1;
+        }
+    }
+    let depends = dependencies(graph, &check_of);
+    let result = |operand, value: Value| Yield {
+        operand,
+        reason: assignment[value.node.index()].1,
+        checks: depends[value.node.index()].0.clone(),
+        sources: depends[value.node.index()].1.clone(),
+    };
+    let outputs = outputs.into_iter().map(|(operand, value)| result(operand, value)).collect();
+    let updates = updates.into_iter().map(|(v, operand, value)| (v, result(operand, value))).collect();
+    let inline = match lanes.as_slice() {
+        [] => true,
+        [only] => only
+            .steps
+            .iter()
+            .all(|s| devices[s.device].id().kind == DeviceKind::Cpu && devices[s.device].cores().is_none()),
+        _ => false,
+    };
+    Plan { devices: devices.to_vec(), arenas, buffers, lanes, outputs, updates, checks, slots, inline }
+}
+
+fn choose_lane(
+    draft: &Draft,
+    devices: &[Arc<LogicalDevice>],
+    buffers: &[super::plan::Buffer],
+    written: &[Option<(LaneIndex, usize, LaneKey)>],
+    busy: &HashMap<LaneKey, f64>,
+    width: usize,
+) -> LaneKey {
+    let is_cpu = |d: DeviceIndex| devices[d].id().kind == DeviceKind::Cpu;
+    if let Action::Copy { from, .. } = &draft.action {
+        let source = buffers[from.buffer].device;
+        // Reading back waits for the queue: a lane of its own, so that more work can be queued meanwhile.
+        if !is_cpu(source) {
+            return LaneKey::Download(source);
+        }
+    }
+    if !is_cpu(draft.device) || width <= 1 {
+        return LaneKey::Device(draft.device, 0);
+    }
+    // Behind what it reads if that is the end of a lane's work so far, else wherever there is least to do.
+    let lane = |n| LaneKey::Device(draft.device, n);
+    let load = |key: LaneKey| busy.get(&key).copied().unwrap_or(0.0);
+    let least = (0..width).map(lane).min_by(|a, b| load(*a).total_cmp(&load(*b)));
+    let follows = draft.reads.iter().filter_map(|&b| written[b]).find_map(|(_, _, key)| match key {
+        LaneKey::Device(d, _) if d == draft.device => Some(key),
+        _ => None,
+    });
+    match (follows, least) {
+        (Some(key), Some(other)) if load(key) <= load(other) + draft.seconds => key,
+        (_, Some(other)) => other,
+        (follows, None) => follows.unwrap_or(lane(0)),
+    }
+}
+
+/// For each node the checks, and the sources with checks of their own, that it depends on.
+fn dependencies(graph: &Graph, check_of: &HashMap<u32, Vec<usize>>) -> Vec<(Vec<usize>, Vec<Memory>)> {
+    let mut all: Vec<(Vec<usize>, Vec<Memory>)> = Vec::with_capacity(graph.nodes().len());
+    for (id, node) in graph.iter() {
+        let mut checks = check_of.get(&id.0).cloned().unwrap_or_default();
+        let mut sources = match node.content {
+            Content::Input(n) => vec![Memory::Argument(n as usize)],
+            Content::Capture(n) => vec![Memory::Capture(n as usize)],
+            Content::Variable(n) => vec![Memory::Variable(n as usize)],
+            Content::Op(_) | Content::Cond(_) | Content::While(_) => Vec::new(),
+        };
+        for input in &node.inputs {
+            let (theirs, from) = &all[input.node.index()];
+            checks.extend(theirs.iter().filter(|c| !checks.contains(c)).copied().collect::<Vec<_>>());
+            sources.extend(from.iter().filter(|s| !sources.contains(s)).copied().collect::<Vec<_>>());
+        }
+        all.push((checks, sources));
+    }
+    all
+}

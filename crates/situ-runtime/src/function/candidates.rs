@@ -1,0 +1,142 @@
+//! Which devices may run each node of a graph, before anybody weighs them: requests, kernels, fallbacks.
+
+use crate::config::{Config, Table};
+use crate::constant::is_local;
+use crate::logical::LogicalDevice;
+use situ_core::error::{NoKernel, NoSuchDevice};
+use situ_core::{DType, DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
+use situ_ir::{Content, Graph, Node, Op};
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+
+/// The devices that may run a node, by their positions in the table, and what has been decided about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidates {
+    pub(crate) devices: SmallVec<[usize; 4]>,
+    /// Why these, if a request or the node's data said so; `None`: every device with the kernels is one.
+    pub(crate) reason: Option<Reason>,
+}
+
+/// What finding candidates needs to know.
+pub(crate) struct Scene<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) config: &'a Config,
+    /// The scopes around the call: weaker than a node's own.
+    pub(crate) call: &'a Request,
+    /// Where each source node's tensor is, by node.
+    pub(crate) homes: &'a [Option<usize>],
+}
+
+impl Scene<'_> {
+    /// What is asked of a node: its own scopes, inside those around the call.
+    pub(crate) fn request(&self, node: &Node) -> Request {
+        Request {
+            spec: self.call.spec.inside(&node.request.spec),
+            fallback: node.request.fallback.or(self.call.fallback),
+            copies: node.request.copies.or(self.call.copies),
+        }
+    }
+
+    /// The candidates of every node; `None` for views, which are where their input is.
+    pub(crate) fn candidates(&self, graph: &Graph) -> Result<Vec<Option<Candidates>>> {
+        graph
+            .iter()
+            .map(|(id, node)| match &node.content {
+                content if content.is_source() => {
+                    let home = self.homes[id.index()].unwrap_or(0);
+                    let reason = Some(Reason::Colocated { with: "its data" });
+                    Ok(Some(Candidates { devices: smallvec![home], reason }))
+                }
+                Content::Op(op) if is_view(op) => Ok(None),
+                _ => self.of(graph, node).map(Some),
+            })
+            .collect()
+    }
+
+    fn of(&self, graph: &Graph, node: &Node) -> Result<Candidates> {
+        let request = self.request(node);
+        let devices = &self.table.devices;
+        let able: SmallVec<[usize; 4]> =
+            (0..devices.len()).filter(|&d| can_run(graph, node, &devices[d])).collect();
+        if able.is_empty() {
+            let (op, dtype) = (node.content.name(), dtype(graph, node));
+            return Err(Error::NoKernel(Box::new(NoKernel { op, dtype, device: None, have: Vec::new() })));
+        }
+        if request.spec.is_empty() {
+            return Ok(Candidates { devices: able, reason: None });
+        }
+        self.requested(graph, node, &request, &able)
+    }
+
+    fn requested(&self, graph: &Graph, node: &Node, request: &Request, able: &[usize]) -> Result<Candidates> {
+        let devices = &self.table.devices;
+        let asked = || {
+            Error::NoSuchDevice(Box::new(NoSuchDevice {
+                asked: request.spec.to_string(),
+                available: self.table.ids(),
+            }))
+        };
+        let kind = match &request.spec.kind {
+            Some(DeviceType::Cpu) => Some(DeviceKind::Cpu),
+            Some(DeviceType::Gpu) => Some(DeviceKind::Gpu),
+            Some(DeviceType::Custom(_)) => return Err(asked()),
+            None => None,
+        };
+        if !is_local(request) {
+            return Err(asked());
+        }
+        let matches = |d: &usize| devices[*d].id().is_allowed_by(&request.spec);
+        let matching: SmallVec<[usize; 4]> = able.iter().copied().filter(matches).collect();
+        if !matching.is_empty() {
+            return Ok(Candidates { devices: matching, reason: Some(Reason::Requested) });
+        }
+        let wanted = (0..devices.len()).find(matches);
+        let dtype = dtype(graph, node);
+        if request.fallback.unwrap_or(self.config.fallback) == Policy::Forbid {
+            let Some(wanted) = wanted else { return Err(asked()) };
+            let have = able.iter().map(|&d| devices[d].id()).collect();
+            let device = Some(devices[wanted].id());
+            return Err(Error::NoKernel(Box::new(NoKernel { op: node.content.name(), dtype, device, have })));
+        }
+        let reason = match wanted {
+            Some(wanted) => Reason::NoKernel { op: node.content.name(), dtype, wanted: devices[wanted].id() },
+            None => Reason::NoSuchDevice { kind, index: request.spec.index },
+        };
+        // Another of the kind that was asked for comes first, then a CPU.
+        let of_kind = |kind| able.iter().copied().find(|&d| Some(devices[d].id().kind) == kind);
+        let found = of_kind(kind).or_else(|| of_kind(Some(DeviceKind::Cpu))).unwrap_or(able[0]);
+        Ok(Candidates { devices: smallvec![found], reason: Some(reason) })
+    }
+}
+
+/// The dtype by which a node's kernel is registered.
+pub(crate) fn dtype(graph: &Graph, node: &Node) -> DType {
+    match &node.content {
+        Content::Op(op) => op.kernel_dtype(&input_types(graph, node), &node.types),
+        _ => node.types.first().map_or(DType::F32, |t| t.dtype),
+    }
+}
+
+/// Whether a device has every kernel a node needs; of a branch, those of the graphs within.
+fn can_run(graph: &Graph, node: &Node, device: &Arc<LogicalDevice>) -> bool {
+    let whole = |g: &Graph| g.nodes().iter().all(|n| can_run(g, n, device));
+    match &node.content {
+        Content::Input(_) | Content::Capture(_) | Content::Variable(_) => true,
+        Content::Op(op) if is_view(op) => true,
+        Content::Op(op) => {
+            device.device().is_ok_and(|d| d.kernel(op, &input_types(graph, node), &node.types).is_some())
+        }
+        Content::Cond(cond) => whole(&cond.then) && whole(&cond.otherwise),
+        Content::While(repeated) => whole(&repeated.condition) && whole(&repeated.body),
+    }
+}
+
+/// The types of a node's inputs.
+pub(crate) fn input_types(graph: &Graph, node: &Node) -> SmallVec<[TensorType; 4]> {
+    node.inputs.iter().map(|v| graph.type_of(*v)).collect()
+}
+
+/// Whether an op only looks at its input differently.
+pub(crate) fn is_view(op: &Op) -> bool {
+    matches!(op, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Slice(_))
+}

@@ -1,0 +1,131 @@
+//! Costing: a graph on the devices at hand as a problem for the placer. The only way from a graph to a cost graph.
+//!
+//! A view is no node: whoever reads it reads what it looks at. What is given from outside is a node that takes no time and
+//! can only be where its tensor is. A variable's new value is read by a node that can only be where the variable lives.
+
+use super::candidates::{Candidates, input_types, is_view};
+use crate::logical::LogicalDevice;
+use situ_core::{DeviceKind, Error, Result};
+use situ_device::DeviceClass;
+use situ_ir::{Content, Graph, Node};
+use situ_place::{Device, NodeIndex, Problem, ProblemBuilder};
+use std::sync::Arc;
+
+/// Times that a loop is taken to go round before anybody has counted.
+const TRIPS: f64 = 10.0;
+
+/// A problem, and which of its nodes stands for each node of the graph.
+pub(crate) struct Costed {
+    pub(crate) problem: Problem,
+    /// By node of the graph; a view has the number of what it looks at.
+    pub(crate) number: Vec<NodeIndex>,
+}
+
+impl std::fmt::Debug for Costed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Costed").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+/// What costing needs to know.
+pub(crate) struct Costing<'a> {
+    pub(crate) devices: &'a [Arc<LogicalDevice>],
+    /// Nodes that run on one CPU at once.
+    pub(crate) width: usize,
+    /// Bytes free on each device, what the call is given not counted; `None`: no limit.
+    pub(crate) free: &'a [Option<f64>],
+    /// The devices the variables live on.
+    pub(crate) variables: &'a [usize],
+}
+
+impl Costing<'_> {
+    pub(crate) fn problem(&self, graph: &Graph, candidates: &[Option<Candidates>]) -> Result<Costed> {
+        let mut builder = ProblemBuilder::new();
+        self.machine(&mut builder, graph, candidates);
+        let mut number: Vec<NodeIndex> = Vec::with_capacity(graph.nodes().len());
+        let mut edges: Vec<(NodeIndex, NodeIndex, f64)> = Vec::new();
+        let link = |edges: &mut Vec<(NodeIndex, NodeIndex, f64)>, from, to, bytes: f64| match edges
+            .iter_mut()
+            .rev()
+            .find(|(f, t, _)| (*f, *t) == (from, to))
+        {
+            Some((_, _, most)) => *most = most.max(bytes),
+            None => edges.push((from, to, bytes)),
+        };
+        for (id, node) in graph.iter() {
+            let Some(candidates) = &candidates[id.index()] else {
+                number.push(number[node.inputs[0].node.index()]);
+                continue;
+            };
+            let bytes: usize = node.types.iter().map(|t| t.bytes()).sum();
+            let made = builder.node(node.content.name(), bytes as f64);
+            for &device in &candidates.devices {
+                builder.cost(made, device, self.seconds(graph, node, device));
+            }
+            for input in &node.inputs {
+                link(&mut edges, number[input.node.index()], made, graph.type_of(*input).bytes() as f64);
+            }
+            number.push(made);
+        }
+        for (variable, value) in graph.updates() {
+            let assign = builder.node("assign", 0.0);
+            builder.cost(assign, self.variables[*variable as usize], 0.0);
+            link(&mut edges, number[value.node.index()], assign, graph.type_of(*value).bytes() as f64);
+        }
+        for (from, to, bytes) in edges {
+            builder.edge_bytes(from, to, bytes);
+        }
+        let problem = builder.build().map_err(|error| {
+            Error::argument(
+                "function",
+                format!("its costs make no sense: {error}"),
+                "this is a defect of costing",
+            )
+        })?;
+        Ok(Costed { problem, number })
+    }
+
+    fn machine(&self, builder: &mut ProblemBuilder, graph: &Graph, candidates: &[Option<Candidates>]) {
+        let given = |device: usize| -> f64 {
+            let here = |(id, node): &(situ_ir::NodeId, &Node)| {
+                let home = candidates[id.index()].as_ref().map(|c| c.devices[0]);
+                node.content.is_source() && home == Some(device)
+            };
+            graph.iter().filter(here).map(|(_, node)| node.types[0].bytes() as f64).sum()
+        };
+        for (index, logical) in self.devices.iter().enumerate() {
+            let mut device = Device::new(logical.id().to_string());
+            device.slots = if logical.id().kind == DeviceKind::Cpu { self.width as u32 } else { 1 };
+            // The call's own tensors are in the problem as nodes, so they are not taken off the limit as well.
+            device.memory = self.free[index].map(|free| free.max(0.0) + given(index));
+            // Shaders on the host's cores and ops on the same cores take turns; so do CPUs that own no cores.
+            let on_host = logical.description().class == DeviceClass::SoftwareGpu
+                || (logical.id().kind == DeviceKind::Cpu && logical.cores().is_none());
+            device.compute = on_host.then(|| "host".to_string());
+            builder.device(device);
+        }
+        for (from, a) in self.devices.iter().enumerate() {
+            for (to, b) in self.devices.iter().enumerate() {
+                let is_cpu = |d: &LogicalDevice| d.id().kind == DeviceKind::Cpu;
+                if from != to && (is_cpu(a) || is_cpu(b)) {
+                    // The slower end sets the pace.
+                    let end = if is_cpu(a) { b.costs() } else { a.costs() };
+                    builder.link(from, to, end.copy_latency, end.copy_bandwidth, None);
+                }
+            }
+        }
+    }
+
+    /// Seconds a node takes on a device once its inputs are there.
+    fn seconds(&self, graph: &Graph, node: &Node, device: usize) -> f64 {
+        let costs = self.devices[device].costs();
+        let whole = |g: &Graph| -> f64 { g.nodes().iter().map(|n| self.seconds(g, n, device)).sum() };
+        match &node.content {
+            Content::Op(op) if is_view(op) => 0.0,
+            Content::Op(op) => costs.compute(&op.work(&input_types(graph, node), &node.types)),
+            Content::Cond(cond) => costs.launch + whole(&cond.then).max(whole(&cond.otherwise)),
+            Content::While(repeated) => TRIPS * (whole(&repeated.condition) + whole(&repeated.body)),
+            Content::Input(_) | Content::Capture(_) | Content::Variable(_) => 0.0,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Why every op is where it is: the placement of a compiled graph as data, and as tables for people.
+
+use super::candidates::Scene;
+use super::compile::Compiled;
+use super::place::Placed;
+use crate::config::Table;
+use situ_core::reason::{bytes, seconds};
+use situ_core::{DeviceId, DeviceSpec, Reason};
+use situ_ir::graph::Source;
+use situ_ir::{Graph, NodeId};
+use std::fmt;
+
+/// Where an op runs, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodePlace {
+    /// The node that does it, in the graph that runs.
+    pub node: NodeId,
+    /// The op, as it was traced.
+    pub name: &'static str,
+    /// What the scopes around it asked for.
+    pub requested: DeviceSpec,
+    /// Where it runs.
+    pub device: DeviceId,
+    /// Why there.
+    pub reason: Reason,
+    /// The line of the program.
+    pub source: Source,
+    /// Whether it is one of several ops that run as one kernel: those of the same node.
+    pub fused: bool,
+}
+
+/// The places of a graph's ops, in the order in which they run; ops that passes joined are listed one by one.
+pub(super) fn places(graph: &Graph, table: &Table, scene: &Scene<'_>, placed: &Placed) -> Vec<NodePlace> {
+    let ops = placed.order.iter().filter(|id| !graph.node(**id).content.is_source());
+    ops.flat_map(|&id| {
+        let node = graph.node(id);
+        let (device, reason) = placed.assignment[id.index()];
+        let (device, requested) = (table.devices[device].id(), scene.request(node).spec);
+        let parts = node.parts();
+        let fused = parts.len() > 1;
+        parts.into_iter().map(move |part| NodePlace {
+            node: id,
+            name: part.op,
+            requested: requested.clone(),
+            device,
+            reason,
+            source: part.source,
+            fused,
+        })
+    })
+    .collect()
+}
+
+/// What another device would change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alternative {
+    /// The device.
+    pub device: DeviceId,
+    /// The change of the whole function's time, in seconds, with this op there and all else as it is.
+    pub seconds: f64,
+    /// The device that would then exceed its memory the most, and by how many bytes.
+    pub over: Option<(DeviceId, f64)>,
+}
+
+/// One op of an explanation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExplainedOp {
+    /// Where it runs, and why.
+    pub place: NodePlace,
+    /// When its kernel is expected to start, in seconds from the call.
+    pub start: f64,
+    /// How long its kernel is expected to take.
+    pub seconds: f64,
+    /// The other devices that could run it.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// One copy of an explanation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExplainedCopy {
+    /// The op whose result it is.
+    pub of: &'static str,
+    /// From where.
+    pub from: DeviceId,
+    /// To where.
+    pub to: DeviceId,
+    /// How much.
+    pub bytes: usize,
+    /// When it is expected to start, in seconds from the call.
+    pub start: f64,
+    /// How long it is expected to take.
+    pub seconds: f64,
+    /// The line of the program.
+    pub source: Source,
+}
+
+/// The memory of one device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExplainedMemory {
+    /// The device.
+    pub device: DeviceId,
+    /// The most it is expected to hold, arguments and variables included.
+    pub peak: usize,
+    /// What a call reserves there: the arena, and the results.
+    pub reserved: usize,
+    /// Its limit.
+    pub limit: Option<usize>,
+}
+
+/// Why a compiled graph runs where it does. Displays as tables.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// Its ops, in the order in which they run.
+    pub ops: Vec<ExplainedOp>,
+    /// Its copies, by start.
+    pub copies: Vec<ExplainedCopy>,
+    /// The memory of the devices that it uses.
+    pub memory: Vec<ExplainedMemory>,
+    /// Seconds a call is expected to take.
+    pub predicted: f64,
+    /// Seconds that no placement can beat, by the same costs.
+    pub lower_bound: f64,
+    /// The algorithm that placed it.
+    pub algorithm: String,
+}
+
+impl Compiled {
+    /// Why every op is where it is, and what the alternatives would cost.
+    pub fn explain(&self) -> Explanation {
+        let (problem, placement) = (&self.prediction.costed.problem, &self.prediction.placement);
+        let number = |node: NodeId| self.prediction.costed.number[node.index()];
+        let id = |device: usize| self.plan.devices[device].id();
+        let ops = self.places.iter().map(|place| {
+            let n = number(place.node);
+            let others = problem.allowed(n).filter(|d| *d != placement.devices[n]);
+            // Where the op can't go, because its tensors can't get there, there is no alternative.
+            let alternatives = others.filter_map(|device| {
+                let delta = situ_place::delta(problem, placement, n, device).ok()?;
+                let over = delta.over.map(|(device, bytes)| (id(device), bytes));
+                Some(Alternative { device: id(device), seconds: delta.seconds, over })
+            });
+            let view = place.reason == Reason::View;
+            ExplainedOp {
+                place: place.clone(),
+                start: placement.start[n],
+                seconds: if view { 0.0 } else { placement.finish[n] - placement.start[n] },
+                alternatives: if view { Vec::new() } else { alternatives.collect() },
+            }
+        });
+        let copies = placement.transfers.iter().map(|copy| {
+            let found = self.graph.iter().find(|(node, _)| number(*node) == copy.node);
+            ExplainedCopy {
+                of: found.map_or("assign", |(_, node)| node.content.name()),
+                from: id(copy.from),
+                to: id(copy.to),
+                bytes: copy.bytes as usize,
+                start: copy.start,
+                seconds: copy.finish - copy.start,
+                source: found.map(|(_, node)| node.source).unwrap_or_default(),
+            }
+        });
+        let reserved = self.plan.bytes_by_device();
+        let memory = self.plan.devices.iter().enumerate().map(|(d, device)| ExplainedMemory {
+            device: device.id(),
+            peak: placement.peak_memory[d] as usize,
+            reserved: reserved[d],
+            limit: device.memory_info().limit,
+        });
+        Explanation {
+            ops: ops.collect(),
+            copies: copies.collect(),
+            memory: memory.filter(|m| m.peak > 0 || m.reserved > 0).collect(),
+            predicted: placement.makespan,
+            lower_bound: placement.lower_bound,
+            algorithm: placement.algorithm.clone(),
+        }
+    }
+}
+
+impl Explanation {
+    /// How far the expected time may be from the best possible, as a share of it; zero: it is the best.
+    pub fn gap(&self) -> f64 {
+        if self.predicted <= self.lower_bound { 0.0 } else { self.predicted / self.lower_bound - 1.0 }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = match self.gap() {
+            gap if gap <= 1e-9 => "no placement is sooner done".to_string(),
+            gap => format!("no placement is more than {:.1}% sooner done", gap / (1.0 + gap) * 100.0),
+        };
+        writeln!(f, "expected: {} a call ({}); {bound}", seconds(self.predicted), self.algorithm)?;
+        let mut before = None;
+        for op in &self.ops {
+            let place = &op.place;
+            // Ops that run as one kernel stand under the first of them.
+            let joined = place.fused && before == Some(place.node);
+            before = Some(place.node);
+            let mark = if joined { "  +" } else { "" };
+            let asked =
+                if place.requested.is_empty() { "-".to_string() } else { place.requested.to_string() };
+            write!(f, "  {:<18} {asked:<8} {:<6}", format!("{mark}{}", place.name), place.device)?;
+            if joined {
+                writeln!(f, " in the same kernel  {}", place.source)?;
+                continue;
+            }
+            write!(f, " {:>9}  {}", seconds(op.seconds), place.reason)?;
+            for other in &op.alternatives {
+                let sign = if other.seconds < 0.0 { "-" } else { "+" };
+                write!(f, "; on {} {sign}{}", other.device, seconds(other.seconds.abs()))?;
+                if let Some((full, missing)) = other.over {
+                    write!(f, ", {} too much on {full}", bytes(missing as usize))?;
+                }
+            }
+            writeln!(f, "  {}", place.source)?;
+        }
+        for copy in &self.copies {
+            let (size, time) = (bytes(copy.bytes), seconds(copy.seconds));
+            writeln!(f, "  copy {} -> {}: {size} of {}, {time}", copy.from, copy.to, copy.of)?;
+        }
+        for memory in &self.memory {
+            let limit = memory.limit.map_or("no limit".to_string(), |l| format!("limit {}", bytes(l)));
+            let (peak, reserved) = (bytes(memory.peak), bytes(memory.reserved));
+            writeln!(
+                f,
+                "  memory of {}: at most {peak}, {reserved} reserved by a call, {limit}",
+                memory.device
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! From candidates to a placement: the placer decides, and its reasons become the runtime's.
+
+use super::candidates::Candidates;
+use super::costing::Costed;
+use crate::config::PlacementRule;
+use crate::logical::LogicalDevice;
+use situ_core::{DeviceId, Error, Reason, Result};
+use situ_ir::{Graph, NodeId};
+use situ_place::{Budget, PlaceError, Placement};
+use std::sync::Arc;
+
+/// Moves that a search may try for each node of a graph: milliseconds for a small one.
+const MOVES_PER_NODE: u64 = 50;
+/// Moves that it may try at most.
+const MOST_MOVES: u64 = 20_000;
+
+/// The device of every node and why, the order in which to run them, and what the placer expects of it.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    /// By node: the device's position in the table, and the reason.
+    pub(crate) assignment: Vec<(usize, Reason)>,
+    pub(crate) order: Vec<NodeId>,
+    pub(crate) prediction: Prediction,
+}
+
+/// The problem that was solved and its answer: what explanations are made of.
+#[derive(Debug)]
+pub(crate) struct Prediction {
+    pub(crate) costed: Costed,
+    pub(crate) placement: Placement,
+}
+
+/// Places a graph by a rule. `Ok(None)` where no placement keeps the memory limits.
+pub(crate) fn place(
+    graph: &Graph,
+    devices: &[Arc<LogicalDevice>],
+    candidates: &[Option<Candidates>],
+    costed: Costed,
+    rule: PlacementRule,
+) -> Result<Option<Placed>> {
+    let algorithm = match rule {
+        PlacementRule::Auto => "auto",
+        PlacementRule::PreferGpu => "rules",
+    };
+    let nodes = graph.nodes().len() as u64;
+    let budget = Budget::moves((nodes * MOVES_PER_NODE).min(MOST_MOVES));
+    let placement = match situ_place::place(algorithm, &costed.problem, &budget) {
+        Ok(placement) => placement,
+        Err(PlaceError::Memory(_)) => return Ok(None),
+        Err(error) => {
+            return Err(Error::argument("function", error.to_string(), "this is a defect of the placer"));
+        }
+    };
+    let ids: Vec<DeviceId> = devices.iter().map(|d| d.id()).collect();
+    let mut assignment = Vec::with_capacity(candidates.len());
+    for (id, _) in graph.iter() {
+        let number = costed.number[id.index()];
+        let reason = match &candidates[id.index()] {
+            None => Reason::View,
+            Some(Candidates { reason: Some(reason), .. }) => *reason,
+            Some(_) => translated(&placement.reasons[number], &ids),
+        };
+        assignment.push((placement.devices[number], reason));
+    }
+    let order = order(graph, &costed, &placement);
+    Ok(Some(Placed { assignment, order, prediction: Prediction { costed, placement } }))
+}
+
+/// The graph's nodes in the placer's order, each view behind what it looks at.
+fn order(graph: &Graph, costed: &Costed, placement: &Placement) -> Vec<NodeId> {
+    let mut place = vec![0; placement.order.len()];
+    for (at, &node) in placement.order.iter().enumerate() {
+        place[node] = at;
+    }
+    let mut order: Vec<NodeId> = graph.iter().map(|(id, _)| id).collect();
+    // Stable: a view has the place of what it looks at and comes after it in the graph.
+    order.sort_by_key(|id| place[costed.number[id.index()]]);
+    order
+}
+
+/// A reason of the placer's with devices of the runtime's.
+fn translated(reason: &situ_place::Reason, ids: &[DeviceId]) -> Reason {
+    use situ_place::Reason as Theirs;
+    let named = |name: &str| ids.iter().copied().find(|id| id.to_string() == name).unwrap_or(DeviceId::CPU0);
+    match reason {
+        Theirs::Faster { than, saves } => Reason::Faster { than: named(than), saves: *saves },
+        Theirs::CheaperThanMoving { to, saves } => Reason::CheaperThanMoving { to: named(to), saves: *saves },
+        Theirs::MemoryLimit { full } => Reason::MemoryLimit { full: named(full) },
+        Theirs::Balanced { busy, saves } => {
+            Reason::Balanced { busy: named(busy), saves: saves.unwrap_or(0.0) }
+        }
+        Theirs::PreferGpu => Reason::PreferGpu,
+        Theirs::Colocated { .. } => Reason::Colocated { with: "its group" },
+        // Requests are met before the placer is asked.
+        Theirs::Requested { .. }
+        | Theirs::NoKernel { .. }
+        | Theirs::NoSuchDevice { .. }
+        | Theirs::OnlyDevice => Reason::OnlyDevice,
+    }
+}

@@ -1,0 +1,118 @@
+//! The passes of `situ-ir`, with what they need of a runtime: kernels that run ops on constants, and the devices at hand.
+
+use crate::config::Table;
+use crate::logical::LogicalDevice;
+use crate::runtime::Inner;
+use crate::storage::DeviceTensor;
+use situ_core::{DeviceId, Policy, Request, Result, Scalar, TensorType};
+use situ_ir::ops::{BiasAdd, Step};
+use situ_ir::passes::{Constant, Evaluate, Options, Report, group, optimize};
+use situ_ir::{Graph, Op};
+use std::panic::Location;
+
+/// A graph after the passes that know no device, with the captured tensors it has then.
+pub(crate) fn simplify(
+    inner: &Inner,
+    graph: &Graph,
+    captures: Vec<DeviceTensor>,
+    options: &Options,
+) -> Result<(Graph, Vec<DeviceTensor>, Vec<Report>)> {
+    let mut evaluator = OnDevices { inner, captures };
+    let (graph, reports) = optimize(graph, options, &mut evaluator)?;
+    Ok((graph, evaluator.captures, reports))
+}
+
+/// Joins ops where that takes no device out of the choice: wherever the parts run, the whole does.
+pub(crate) fn join(table: &Table, graph: &Graph, options: &Options) -> Result<(Graph, Vec<Report>)> {
+    let supports = |op: &Op, inputs: &[TensorType], outputs: &[TensorType]| {
+        table.devices.iter().all(|d| has(d, op, inputs, outputs) || !has_parts(d, op, inputs, outputs))
+    };
+    group(graph, options, &supports)
+}
+
+fn has(device: &LogicalDevice, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> bool {
+    device.device().is_ok_and(|d| d.kernel(op, inputs, outputs).is_some())
+}
+
+/// Whether a device has a kernel for each op that a pass would join.
+fn has_parts(device: &LogicalDevice, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> bool {
+    match op {
+        Op::Fused(fused) => {
+            let program = &fused.program;
+            let Some(shape) = outputs.first().map(|t| t.shape) else { return false };
+            let ty = |dtype| TensorType::new(dtype, shape);
+            program.steps().iter().enumerate().all(|(n, step)| {
+                let Some(op) = Step::op(step) else { return true };
+                let reads: Vec<TensorType> = step.reads().map(|r| ty(program.dtype(r))).collect();
+                let made = situ_ir::ops::Register((program.inputs().len() + n) as u16);
+                has(device, &op, &reads, &[ty(program.dtype(made))])
+            })
+        }
+        Op::MatmulBias(joined) => {
+            let bias = Op::from(BiasAdd);
+            let product = Op::from(joined.matmul);
+            has(device, &product, &inputs[..2], outputs)
+                && has(device, &bias, &[outputs[0], inputs[2]], outputs)
+                && joined.activation.is_none_or(|op| has(device, &Op::from(op), outputs, outputs))
+        }
+        _ => true,
+    }
+}
+
+/// Runs ops on constants where the constants are. Results are captured tensors of the function from then on.
+struct OnDevices<'a> {
+    inner: &'a Inner,
+    captures: Vec<DeviceTensor>,
+}
+
+impl OnDevices<'_> {
+    /// The one device on which all captured inputs are; made ones are made there too. Nothing is moved for this.
+    fn home(&self, inputs: &[Constant<'_>]) -> Option<DeviceId> {
+        let mut home = None;
+        for input in inputs {
+            let Constant::Capture(n) = input else { continue };
+            let device = self.captures.get(*n as usize)?.device();
+            if *home.get_or_insert(device) != device {
+                return None;
+            }
+        }
+        Some(home.unwrap_or(DeviceId::CPU0))
+    }
+}
+
+impl Evaluate for OnDevices<'_> {
+    fn evaluate(&mut self, op: &Op, inputs: &[Constant<'_>], outputs: &[TensorType]) -> Result<Option<u32>> {
+        let Some(home) = self.home(inputs) else { return Ok(None) };
+        if outputs.len() != 1 {
+            return Ok(None);
+        }
+        // Where the device lacks the kernel, the op stays in the graph and is met by placement.
+        let request =
+            Request { spec: home.spec(), fallback: Some(Policy::Forbid), copies: Some(Policy::Forbid) };
+        let at = Location::caller();
+        let mut given = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            given.push(match input {
+                Constant::Capture(n) => self.captures[*n as usize].clone(),
+                Constant::Made(op) => self.inner.eager(op, &[], &request, at)?,
+            });
+        }
+        let given: Vec<&DeviceTensor> = given.iter().collect();
+        let made = self.inner.eager(op, &given, &request, at)?;
+        let made = crate::transfer::whole(&made, at)?;
+        self.captures.push(made);
+        Ok(Some(self.captures.len() as u32 - 1))
+    }
+
+    fn scalar(&mut self, capture: u32) -> Option<Scalar> {
+        let tensor = self.captures.get(capture as usize)?;
+        // Reading from a queue would wait for it.
+        if tensor.shape().elements() != 1 || tensor.device().kind != situ_core::DeviceKind::Cpu {
+            return None;
+        }
+        let mut bytes = [0; 8];
+        let size = tensor.dtype().size();
+        crate::transfer::read(&self.inner.ledger, tensor, &mut bytes[..size], Location::caller()).ok()?;
+        Some(Scalar::from_bits(tensor.dtype(), u64::from_le_bytes(bytes)))
+    }
+}
