@@ -4,11 +4,12 @@ CARGO ?= cargo
 # Options for the benchmark, e.g. `make bench BENCH='--cases matmul --rounds 5'`.
 BENCH ?=
 
-.PHONY: help demo test bench lint doc setup
+.PHONY: help demo test soak bench lint doc setup
 
 help:
 	@echo "make demo    the best that exists, as a program"
 	@echo "make test    set up what is missing, then run every test"
+	@echo "make soak    the random tests, for longer"
 	@echo "make lint    formatting, clippy, documentation warnings"
 	@echo "make bench   ratios against torch, TensorFlow and ONNX Runtime (downloads them once)"
 	@echo "make doc     build the documentation"
@@ -18,6 +19,10 @@ demo: setup
 
 test: setup
 	CARGO="$(CARGO)" scripts/test.sh
+
+# Random programs on any placement: 50,000 on simulated devices, 3,000 on the machine's GPU.
+soak: setup
+	SITU_RECIPES=50000 SITU_GPU_RECIPES=3000 $(CARGO) nextest run --no-fail-fast -p situ-tensor --test any_placement
 
 lint:
 	$(CARGO) fmt --all --check

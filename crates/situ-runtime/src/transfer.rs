@@ -85,8 +85,8 @@ pub(crate) fn read(
 ) -> Result<()> {
     let start = Instant::now();
     let source = match dense(tensor, location) {
-        // No memory to make a view dense: what it looks at can still be read, and picked from here.
-        Err(error) if error.is_out_of_memory() => {
+        // No memory or no kernel to make a view dense: what it looks at can still be read, and picked from here.
+        Err(Error::OutOfMemory(_) | Error::Kernel { .. }) => {
             read_picking(tensor, into)?;
             tensor.clone()
         }
@@ -168,8 +168,8 @@ pub(crate) fn copy(
     }
     let start = Instant::now();
     let source = match dense(tensor, purpose.location) {
-        // No memory to make a view dense where it is: all that it looks at goes, and it is a view there too.
-        Err(error) if error.is_out_of_memory() => {
+        // No memory or no kernel to make a view dense where it is: all that it looks at goes, and it is a view there too.
+        Err(Error::OutOfMemory(_) | Error::Kernel { .. }) => {
             let flat = Shape::new(&[tensor.storage.region().bytes])?;
             let whole = DeviceTensor { layout: Layout::dense(flat), dtype: DType::U8, ..tensor.clone() };
             let moved = copy(table, ledger, &whole, to, purpose)?;

@@ -4,7 +4,8 @@
 //! - [`suite`]: one list of cases for every op, each with a naive reference, run on any device;
 //! - [`simulated`]: GPUs that are not there, with set memories, missing kernels, delays and faults;
 //! - [`machines`]: runtimes made of the real devices and of simulated ones;
-//! - [`program`]: a longer program whose every intermediate value is known.
+//! - [`program`]: a longer program whose every intermediate value is known;
+//! - [`recipes`]: random programs, to be followed eagerly or as functions.
 //!
 //! Promises: references share no code with the kernels they judge; nothing here is used outside tests.
 
@@ -13,5 +14,6 @@ pub mod input;
 pub mod machines;
 pub mod numbers;
 pub mod program;
+pub mod recipes;
 pub mod simulated;
 pub mod suite;

@@ -25,6 +25,8 @@ enum Place {
     Output(usize),
     Constant(usize),
     Slot(usize),
+    /// Where a step reads fewer values than the most that one can.
+    Unread,
 }
 
 /// One step with everything looked up.
@@ -44,7 +46,8 @@ pub struct FusedKernel {
     steps: Vec<Compiled>,
     /// Results that are written a second time: from, and to.
     copies: Vec<(usize, usize)>,
-    constants: Vec<Scalar>,
+    /// Each constant spread over a tile.
+    constants: Vec<[u64; TILE_BYTES / 8]>,
     slots: usize,
     /// Elements of a tile.
     tile: usize,
@@ -79,7 +82,7 @@ impl FusedKernel {
         let mut steps = vec![];
         for (number, step) in program.steps().iter().enumerate() {
             let result = inputs + number;
-            let mut reads = [Place::Input(0); 3];
+            let mut reads = [Place::Unread; 3];
             if let Step::Constant(value) = step {
                 let place = Place::Constant(constants.len());
                 constants.push(*value);
@@ -114,12 +117,13 @@ impl FusedKernel {
         let tiles = slots + constants.len() + inputs + program.outputs().len();
         // A whole number of cache lines for elements of any size.
         let slot_bytes = (CACHED_BYTES / tiles.max(1)).clamp(512, TILE_BYTES) / 512 * 512;
+        let tile = slot_bytes / largest;
         (slots * slot_bytes <= MOST_BYTES).then(|| FusedKernel {
             steps,
             copies,
-            constants,
+            constants: constants.into_iter().map(|value| spread_over_tile(value, tile)).collect(),
             slots,
-            tile: slot_bytes / largest,
+            tile,
             slot_bytes,
             input_sizes: (0..inputs).map(size).collect(),
             output_sizes: program.outputs().iter().map(|r| size(r.index())).collect(),
@@ -138,27 +142,11 @@ impl FusedKernel {
         outputs: &[*mut u8],
         grain: usize,
     ) -> Result<(), NoResult> {
-        let mut constants = vec![[0u64; TILE_BYTES / 8]; self.constants.len()];
-        for (tile, value) in constants.iter_mut().zip(&self.constants) {
-            let size = value.dtype().size();
-            let bytes = value.bits().to_le_bytes();
-            let mut element = [0u64];
-            // SAFETY: `size` bytes are within both, and the tile has room for `self.tile` elements of any dtype.
-            unsafe {
-                let element = element.as_mut_ptr().cast::<u8>();
-                match size {
-                    1 => *element = bytes[0],
-                    4 => *element.cast::<u32>() = value.bits() as u32,
-                    _ => *element.cast::<u64>() = value.bits(),
-                }
-                spread(element, size, tile.as_mut_ptr().cast(), self.tile);
-            }
-        }
         let mut targets = [Target { start: std::ptr::null_mut(), size: 1 }; MAX];
         for ((target, start), size) in targets.iter_mut().zip(outputs).zip(&self.output_sizes) {
             *target = Target { start: *start, size: *size };
         }
-        let body = Evaluation { kernel: self, constants: &constants };
+        let body = Evaluation { kernel: self };
         // SAFETY: as for this function.
         unsafe {
             run_body::<MAX, MAX, _>(
@@ -187,10 +175,20 @@ fn compile(program: &Program, step: &Step) -> Option<(TileFn, Params)> {
     })
 }
 
-/// A program with its constants spread over tiles.
+/// The first `count` elements of a tile, all of one value.
+fn spread_over_tile(value: Scalar, count: usize) -> [u64; TILE_BYTES / 8] {
+    let mut tile = [0u64; TILE_BYTES / 8];
+    let element = [value.bits()];
+    let size = value.dtype().size();
+    // SAFETY: an element is the first bytes of its bits (this crate's memory is little-endian, as its x86 and ARM targets are),
+    // and a tile has room for `count` elements of any dtype.
+    unsafe { spread(element.as_ptr().cast(), size, tile.as_mut_ptr().cast(), count) };
+    tile
+}
+
+/// A program at work.
 struct Evaluation<'a> {
     kernel: &'a FusedKernel,
-    constants: &'a [[u64; TILE_BYTES / 8]],
 }
 
 impl Body<MAX, MAX> for Evaluation<'_> {
@@ -205,8 +203,9 @@ impl Body<MAX, MAX> for Evaluation<'_> {
                 let at = |place: Place| match place {
                     Place::Input(k) => from[k].cast_mut().wrapping_add(done * kernel.input_sizes[k]),
                     Place::Output(k) => to[k].wrapping_add(done * kernel.output_sizes[k]),
-                    Place::Constant(k) => self.constants[k].as_ptr().cast_mut().cast(),
+                    Place::Constant(k) => kernel.constants[k].as_ptr().cast_mut().cast(),
                     Place::Slot(k) => scratch.wrapping_add(k * kernel.slot_bytes),
+                    Place::Unread => std::ptr::null_mut(),
                 };
                 for step in &kernel.steps {
                     let reads = step.reads.map(|read| at(read).cast_const());

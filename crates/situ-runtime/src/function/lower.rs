@@ -275,30 +275,69 @@ impl Lowering<'_> {
         }
         self.host.allow_copy(reader, from, device, home.bytes())?;
         let is_cpu = |d: DeviceIndex| self.devices[d].id().kind == DeviceKind::Cpu;
-        let source = if is_cpu(from) || is_cpu(device) {
-            self.densely(value, home, from, node, true)?
-        } else {
+        if !is_cpu(from) && !is_cpu(device) {
             // No GPU sees another's memory: through the host.
-            let host = (0..self.devices.len()).find(|&d| is_cpu(d));
-            let host = host.ok_or_else(|| self.broken(node, "there is no CPU to copy through"))?;
-            self.on(value, host, node)?
-        };
+            let host = self.host_device(node)?;
+            let staged = self.on(value, host, node)?;
+            let source = self.densely(value, staged, host, node, true)?;
+            return Ok(self.copied(value, source, device, node));
+        }
+        if self.can_make_dense(from, home.dtype) {
+            let source = self.densely(value, home, from, node, true)?;
+            return Ok(self.copied(value, source, device, node));
+        }
+        // All that the view looks at goes, and it is a view there too.
+        let moved = self.moved(home, device, node);
+        self.copies.insert((value, device), moved);
+        Ok(moved)
+    }
+
+    fn host_device(&self, node: NodeId) -> Result<DeviceIndex> {
+        let host = self.devices.iter().position(|d| d.id().kind == DeviceKind::Cpu);
+        host.ok_or_else(|| self.broken(node, "there is no CPU to copy through"))
+    }
+
+    fn can_make_dense(&self, device: DeviceIndex, dtype: situ_core::DType) -> bool {
+        let ty = [TensorType::new(dtype, situ_core::Shape::SCALAR)];
+        self.devices[device].device().is_ok_and(|d| d.kernel(&Op::from(Dense), &ty, &ty).is_some())
+    }
+
+    /// A copy of a dense value on another device, for all that read it there.
+    fn copied(&mut self, value: Value, source: Operand, device: DeviceIndex, node: NodeId) -> Operand {
         let copy = self.fresh(device, self.graph.type_of(value), "copy");
+        self.copy(source, copy, value.node, node);
+        self.copies.insert((value, device), copy);
+        copy
+    }
+
+    /// All memory that an operand looks at, on another device, under the same layout.
+    fn moved(&mut self, operand: Operand, device: DeviceIndex, node: NodeId) -> Operand {
+        let bytes = self.buffers[operand.buffer].bytes;
+        let flat = |buffer| Operand {
+            buffer,
+            layout: Layout::dense(situ_core::Shape::new(&[bytes]).unwrap_or(situ_core::Shape::SCALAR)),
+            dtype: situ_core::DType::U8,
+        };
+        let buffer = self.buffer(device, bytes, Memory::Arena { chunk: 0, offset: 0 }, "copy");
+        self.copy(flat(operand.buffer), flat(buffer), node, node);
+        Operand { buffer, ..operand }
+    }
+
+    /// Drafts a copy of dense memory.
+    fn copy(&mut self, from: Operand, to: Operand, of: NodeId, reader: NodeId) {
         let number = self.drafts.iter().filter(|d| matches!(d.action, Action::Copy { .. })).count();
-        let costs = [&self.devices[self.buffers[source.buffer].device], &self.devices[device]];
-        let seconds = costs.iter().map(|d| d.costs().copy(source.bytes())).fold(0.0, f64::max);
+        let [source, device] = [from, to].map(|o| self.buffers[o.buffer].device);
+        let costs = [source, device].map(|d| self.devices[d].costs().copy(from.bytes()));
         self.drafts.push(Draft {
-            action: Action::Copy { from: source, to: copy, number },
+            action: Action::Copy { from, to, number },
             device,
-            node: value.node,
-            source: self.graph.node(node).source,
-            reads: vec![source.buffer],
-            writes: vec![copy.buffer],
-            seconds,
+            node: of,
+            source: self.graph.node(reader).source,
+            reads: vec![from.buffer],
+            writes: vec![to.buffer],
+            seconds: costs[0].max(costs[1]),
             checks: false,
         });
-        self.copies.insert((value, device), copy);
-        Ok(copy)
     }
 
     /// The value dense on a device where it is already; `whole`: also from the start of its memory.
@@ -317,6 +356,20 @@ impl Lowering<'_> {
             return Ok(*dense);
         }
         let ty = [self.graph.type_of(value)];
+        if !self.can_make_dense(device, ty[0].dtype) {
+            // By way of the host, which can.
+            let host = self.host_device(node)?;
+            if host == device {
+                return Err(self.broken(node, "a view can't be made dense there"));
+            }
+            self.host.allow_copy(self.graph.node(node), device, host, self.buffers[operand.buffer].bytes)?;
+            let moved = self.moved(operand, host, node);
+            let dense = self.densely(value, moved, host, node, true)?;
+            let back = self.fresh(device, ty[0], "dense");
+            self.copy(dense, back, value.node, node);
+            self.dense.insert((value, device), back);
+            return Ok(back);
+        }
         let op = Op::from(Dense);
         let logical = self.devices[device].clone();
         let kernel = logical.device()?.kernel(&op, &ty, &ty);
