@@ -24,6 +24,11 @@ pub enum Reason {
         /// The index that was asked for, if one was.
         index: Option<u32>,
     },
+    /// The device that was asked for is lost.
+    DeviceLost {
+        /// The device that was asked for.
+        wanted: DeviceId,
+    },
     /// It must be where something else is: a variable's reads and writes run where the variable lives.
     Colocated {
         /// With what.
@@ -72,6 +77,7 @@ impl Reason {
             Reason::Requested => "requested",
             Reason::NoKernel { .. } => "no kernel",
             Reason::NoSuchDevice { .. } => "no such device",
+            Reason::DeviceLost { .. } => "device lost",
             Reason::Colocated { .. } => "colocated",
             Reason::Faster { .. } => "faster",
             Reason::CheaperThanMoving { .. } => "cheaper than moving",
@@ -93,7 +99,9 @@ impl Reason {
     /// index 0.
     pub fn wanted(&self) -> Option<DeviceId> {
         match *self {
-            Reason::NoKernel { wanted, .. } | Reason::MemoryLimit { full: wanted } => Some(wanted),
+            Reason::NoKernel { wanted, .. }
+            | Reason::DeviceLost { wanted }
+            | Reason::MemoryLimit { full: wanted } => Some(wanted),
             Reason::NoSuchDevice { kind, index } => Some(DeviceId {
                 kind: kind.unwrap_or(DeviceKind::Gpu),
                 index: index.map_or(0, |i| u16::try_from(i).unwrap_or(u16::MAX)),
@@ -115,6 +123,7 @@ impl fmt::Display for Reason {
                     None => write!(f, "there is no {kind}"),
                 }
             }
+            Reason::DeviceLost { wanted } => write!(f, "{wanted} is lost"),
             Reason::Colocated { with } => write!(f, "stays with {with}"),
             Reason::Faster { than, saves } => write!(f, "saves {} over {than}", seconds(*saves)),
             Reason::CheaperThanMoving { to, saves } => {

@@ -142,6 +142,10 @@ impl Device for CpuDevice {
         }
     }
 
+    fn within(&self, work: &(dyn Fn() + Sync)) {
+        self.threads.lead(work);
+    }
+
     fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()> {
         let start = self.host(&to, bytes.len())?;
         // SAFETY: the region is at least as long, and no one else writes to it while the runtime uploads to it.

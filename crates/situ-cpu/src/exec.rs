@@ -32,7 +32,7 @@ impl<'a> Exec<'a> {
     #[inline]
     pub fn for_ranges(&self, items: usize, grain: usize, f: impl Fn(usize, usize) + Sync) {
         let grain = grain.max(1);
-        if items <= grain && !self.threads.is_pinned() {
+        if items <= grain && self.threads.is_here() {
             if items > 0 {
                 f(0, items);
             }

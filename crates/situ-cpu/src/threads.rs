@@ -4,11 +4,13 @@
 //! - [`Threads::run`] returns when every task has run, each exactly once; which thread runs a task is not defined, so a
 //!   kernel whose tasks are cut by shape alone gives the same bits with any number of threads.
 //! - Without a core list the calling thread takes part, and `count - 1` workers exist. With a core list every task runs
-//!   on the pinned workers, one per listed core, and the caller waits: its own core is not the pool's to use.
+//!   on pinned threads, one per listed core, and the caller waits: its own core is not the pool's to use. The first of them
+//!   leads: it takes what callers hand over, one caller after the other, and takes part in it. [`Threads::lead`] hands over
+//!   a whole stretch of work, so that the runs within it cost no hand-off each.
 //! - Workers spin for a short while after a job and then sleep: a burst of small kernels pays no wake-ups, an idle pool
 //!   costs nothing.
 //! - One job runs in the pool at a time. A second caller of an unpinned pool runs its tasks inline on its own thread;
-//!   a second caller of a pinned pool waits its turn, because the tasks may not leave those cores.
+//!   a second caller of a pinned pool waits its turn, because the work may not leave those cores.
 //! - `run` from inside a task, of this pool or any other, runs inline: that cannot deadlock.
 //! - A panic in a task skips the tasks not yet begun, is raised again in the caller, and leaves the pool usable.
 //!
@@ -30,15 +32,18 @@ const SPIN: Duration = Duration::from_micros(20);
 thread_local! {
     /// Whether this thread is inside a task; see the module's words on nested runs.
     static IN_TASK: Cell<bool> = const { Cell::new(false) };
+    /// The pool, if any, that this thread leads; only compared.
+    static LEADS: Cell<*const Shared> = const { Cell::new(std::ptr::null()) };
 }
 
 /// A fork-join pool. Dropping it joins its workers.
 #[derive(Debug)]
 pub struct Threads {
     shared: Arc<Shared>,
+    /// Where callers hand over to the leader of a pool with a core list.
+    leader: Option<Arc<Shared>>,
     workers: Vec<JoinHandle<()>>,
     count: usize,
-    pinned: bool,
 }
 
 impl Threads {
@@ -56,34 +61,44 @@ impl Threads {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn new(count: usize, cores: Option<&[usize]>) -> io::Result<Threads> {
-        let (count, pinned) = match cores {
+        let count = match cores {
             Some([]) => {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
                     "a core list must name at least one core",
                 ));
             }
-            Some(cores) => (cores.len(), true),
-            None => (count.max(1), false),
+            Some(cores) => cores.len(),
+            None => count.max(1),
         };
-        let mut threads = Threads { shared: Arc::default(), workers: Vec::new(), count, pinned };
-        let spawned = if pinned { count } else { count - 1 };
+        let leader: Option<Arc<Shared>> = cores.map(|_| Arc::default());
+        let mut threads = Threads { shared: Arc::default(), leader, workers: Vec::new(), count };
         let (started, starts) = mpsc::channel();
-        for index in 0..spawned {
+        for index in usize::from(threads.leader.is_none())..count {
             let core = cores.map(|cores| cores[index]);
+            // The first thread of a core list leads: its jobs are what callers hand over.
+            let leads = threads.leader.clone().filter(|_| index == 0);
             let (shared, started) = (threads.shared.clone(), started.clone());
             let worker = std::thread::Builder::new().name(format!("situ-cpu-{index}")).spawn(move || {
                 let pinned = core.map_or(Ok(()), pin_to_core);
                 let usable = pinned.is_ok();
                 // The receiver lives until every worker has reported, or the constructor has failed anyway.
                 let _ = started.send(pinned);
-                if usable {
-                    shared.work();
+                match leads {
+                    _ if !usable => (),
+                    Some(handed_over) => {
+                        LEADS.set(Arc::as_ptr(&shared));
+                        handed_over.work();
+                    }
+                    None => {
+                        IN_TASK.set(true);
+                        shared.work();
+                    }
                 }
             })?;
             threads.workers.push(worker);
         }
-        for _ in 0..spawned {
+        for _ in 0..threads.workers.len() {
             starts.recv().map_err(|_| io::Error::other("a worker thread ended before it started"))??;
         }
         Ok(threads)
@@ -94,36 +109,54 @@ impl Threads {
         self.count
     }
 
-    /// Whether tasks run only on pinned workers.
+    /// Whether tasks run only on the cores of a list.
     pub fn is_pinned(&self) -> bool {
-        self.pinned
+        self.leader.is_some()
+    }
+
+    /// Whether work may run on the calling thread: it is the pool's leader, or the pool has no cores of its own.
+    #[inline]
+    pub fn is_here(&self) -> bool {
+        self.leader.is_none() || IN_TASK.get() || LEADS.get() == Arc::as_ptr(&self.shared)
+    }
+
+    /// Runs `work` where runs of this pool need no hand-off: on its leader, or right here where it has none.
+    ///
+    /// A panic in it is raised again here.
+    pub fn lead(&self, work: &(dyn Fn() + Sync)) {
+        match &self.leader {
+            Some(leader) if !self.is_here() => {
+                let turn = leader.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                leader.run_job(&turn, 1, &|_| work(), false);
+            }
+            _ => work(),
+        }
     }
 
     /// Runs `f(0)`, …, `f(tasks - 1)`, in any order and on any thread of the pool, and returns when all are done.
     ///
     /// A panic in a task is raised again here.
     pub fn run(&self, tasks: usize, f: &(dyn Fn(usize) + Sync)) {
-        if IN_TASK.get() || (!self.pinned && (self.count == 1 || tasks <= 1)) {
+        if !self.is_here() {
+            return self.lead(&|| self.run(tasks, f));
+        }
+        if IN_TASK.get() || self.count == 1 || tasks <= 1 {
             (0..tasks).for_each(f);
             return;
         }
-        let turn = if self.pinned {
-            self.shared.turn.lock().unwrap_or_else(PoisonError::into_inner)
-        } else {
-            match self.shared.turn.try_lock() {
-                Ok(turn) => turn,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => {
-                    (0..tasks).for_each(f);
-                    return;
-                }
+        let turn = match self.shared.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                (0..tasks).for_each(f);
+                return;
             }
         };
         // A ticket counts tasks in 32 bits; nobody has more, but a wrong answer would be silent.
         let mut first = 0;
         while first < tasks {
             let part = (tasks - first).min(u32::MAX as usize);
-            self.shared.run_job(&turn, part, &|task| f(first + task), !self.pinned);
+            self.shared.run_job(&turn, part, &|task| f(first + task), true);
             first += part;
         }
     }
@@ -131,9 +164,11 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::SeqCst);
-        drop(self.shared.sleep.lock().unwrap_or_else(PoisonError::into_inner));
-        self.shared.wake.notify_all();
+        for shared in self.leader.iter().chain([&self.shared]) {
+            shared.stop.store(true, Ordering::SeqCst);
+            drop(shared.sleep.lock().unwrap_or_else(PoisonError::into_inner));
+            shared.wake.notify_all();
+        }
         for worker in self.workers.drain(..) {
             // A worker catches every panic of a task, so there is nothing to learn from the result.
             let _ = worker.join();
@@ -311,7 +346,6 @@ impl Shared {
 
     /// The life of a worker.
     fn work(&self) {
-        IN_TASK.set(true);
         let ready = || self.ticket.0.load(Ordering::SeqCst) as u32 != 0 || self.stop.load(Ordering::SeqCst);
         loop {
             if !spin_until(ready) {

@@ -151,6 +151,29 @@ mod pinned {
     }
 
     #[test]
+    fn work_that_is_led_runs_on_the_cores_and_its_runs_use_all_of_them() {
+        let core = some_core();
+        let threads = Threads::new(2, Some(&[core, core])).unwrap();
+        let me = std::thread::current().id();
+        let arrived = AtomicUsize::new(0);
+        threads.lead(&|| {
+            assert!(threads.is_here() && std::thread::current().id() != me);
+            let leader = std::thread::current().id();
+            // Both threads are needed to get past this, and one of them is the leader.
+            threads.run(2, &|_| {
+                arrived.fetch_add(1, Ordering::SeqCst);
+                while arrived.load(Ordering::SeqCst) < 2 {
+                    std::thread::yield_now();
+                }
+            });
+            threads.lead(&|| assert_eq!(std::thread::current().id(), leader));
+        });
+        assert!(!threads.is_here());
+        assert!(catch_unwind(AssertUnwindSafe(|| threads.lead(&|| panic!("no")))).is_err());
+        each_task_runs_once(&threads, 5);
+    }
+
+    #[test]
     fn a_core_that_does_not_exist_is_an_error_that_names_it() {
         for core in [1_000_000, libc::CPU_SETSIZE as usize - 1] {
             let error = Threads::new(1, Some(&[core])).unwrap_err();

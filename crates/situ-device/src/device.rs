@@ -107,6 +107,12 @@ pub trait Device: Send + Sync + Debug {
     /// out that a value was wrong.
     fn launch(&self, call: &Call<'_>) -> Result<Option<Arc<Check>>>;
 
+    /// Runs `work` where launches on this device cost no hand-off between threads: on a thread of its own, if it has any. Returns
+    /// when it is done; a panic in it is raised again here.
+    fn within(&self, work: &(dyn Fn() + Sync)) {
+        work();
+    }
+
     /// Copies host bytes into a region, in launch order; `bytes` may be reused as soon as this returns.
     fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()>;
 

@@ -5,7 +5,7 @@ use crate::pool::{Allocation, MemoryInfo, Pool};
 use crate::runtime::Inner;
 use crate::storage::Storage;
 use situ_core::error::Owner;
-use situ_core::{Budget, DType, DeviceId, Error, Layout, Reason, Result, TensorType};
+use situ_core::{Budget, DType, DeviceId, DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_device::{Check, Description, Device, Open, Physical};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
@@ -24,6 +24,8 @@ pub struct LogicalDevice {
     opened: OnceLock<Result<Opened>>,
     /// Launches whose outcome nobody has asked for yet: `sync` reports them, even if their results were dropped.
     watched: Mutex<Vec<Arc<Check>>>,
+    /// Held by the call whose lane runs on the threads that the device owns.
+    turn: Mutex<()>,
     pub(crate) runtime: Weak<Inner>,
 }
 
@@ -61,6 +63,7 @@ impl LogicalDevice {
             costs,
             opened: OnceLock::new(),
             watched: Mutex::default(),
+            turn: Mutex::new(()),
             runtime,
         }
     }
@@ -123,10 +126,29 @@ impl LogicalDevice {
         }
     }
 
+    /// Why it is lost, if it was opened and then lost.
+    pub(crate) fn lost(&self) -> Option<String> {
+        match self.opened.get() {
+            Some(Ok(opened)) => opened.device.lost(),
+            _ => None,
+        }
+    }
+
+    /// Whether it was opened and then lost.
+    pub(crate) fn is_lost(&self) -> bool {
+        // A CPU is never lost: nothing to ask on the path of small calls.
+        self.id.kind != DeviceKind::Cpu && self.lost().is_some()
+    }
+
     /// The device behind the seam, without asking whether it is lost: the driver's own answer says so.
     #[inline]
     pub(crate) fn target(&self) -> Result<&dyn Device> {
         Ok(&*self.opened()?.device)
+    }
+
+    /// The right to run a lane on the threads that the device owns.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Seconds of queued work; none before it is opened.

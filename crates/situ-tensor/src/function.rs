@@ -7,7 +7,7 @@ use crate::trace::{self, Recorded, is_tracing};
 use situ_core::{DeviceId, Error, Request, Result, TensorType};
 use situ_ir::Graph;
 use situ_ir::passes::{Options, Report};
-use situ_runtime::function::{Compiled, Event, Explanation, NodePlace, PlanSummary, Program};
+use situ_runtime::function::{Compiled, Event, Explanation, NodePlace, Outcome, PlanSummary, Program};
 use situ_runtime::{DeviceTensor, Runtime};
 use smallvec::SmallVec;
 use std::fmt;
@@ -119,21 +119,40 @@ impl Function {
             let inputs: Vec<Tensor> = inputs.iter().map(|t| (*t).clone()).collect();
             return (self.body)(&inputs);
         }
-        let prepared = self.prepare(inputs)?;
-        prepared
-            .run(|compiled, arguments, variables| {
-                Ok((compiled.call(&prepared.variant.runtime, arguments, variables)?, ()))
-            })
-            .map(|(outputs, ())| outputs)
+        self.attempt(inputs, |compiled, runtime, arguments, variables| {
+            Ok((compiled.call(runtime, arguments, variables)?, ()))
+        })
+        .map(|(outputs, ())| outputs)
     }
 
     /// Calls the function and says what happened when: launches, copies and waits of every device.
     #[track_caller]
     pub fn call_recorded(&self, inputs: &[&Tensor]) -> Result<(Vec<Tensor>, Vec<Event>)> {
-        let prepared = self.prepare(inputs)?;
-        prepared.run(|compiled, arguments, variables| {
-            compiled.call_recorded(&prepared.variant.runtime, arguments, variables)
+        self.attempt(inputs, |compiled, runtime, arguments, variables| {
+            compiled.call_recorded(runtime, arguments, variables)
         })
+    }
+
+    /// A call. Where a device is lost in the middle of it, it is compiled without that device and begun again: no variable has
+    /// been written then, because that comes last.
+    fn attempt<T>(
+        &self,
+        inputs: &[&Tensor],
+        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[DeviceTensor]) -> Result<(Outcome, T)>,
+    ) -> Result<(Vec<Tensor>, T)> {
+        let mut lost: SmallVec<[DeviceId; 2]> = SmallVec::new();
+        loop {
+            let prepared = self.prepare(inputs)?;
+            match prepared.run(&call) {
+                Err(Error::DeviceLost { device, why }) if !lost.contains(&device) => {
+                    lost.push(device);
+                    prepared.variant.runtime.say(format!(
+                        "{device} was lost in a call ({why}): the function is called again without it"
+                    ));
+                }
+                done => return done,
+            }
+        }
     }
 
     /// How often the closure was traced: once for each signature.
@@ -249,11 +268,7 @@ struct Prepared<'i> {
 impl Prepared<'_> {
     fn run<T>(
         &self,
-        call: impl FnOnce(
-            &Compiled,
-            &[&DeviceTensor],
-            &[DeviceTensor],
-        ) -> Result<(situ_runtime::function::Outcome, T)>,
+        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[DeviceTensor]) -> Result<(Outcome, T)>,
     ) -> Result<(Vec<Tensor>, T)> {
         let Variant { recorded, compiled, runtime, .. } = &*self.variant;
         let mut dense: SmallVec<[DeviceTensor; 2]> = SmallVec::new();
@@ -270,7 +285,7 @@ impl Prepared<'_> {
         for variable in &recorded.variables {
             held.push(variable.held().concrete()?.clone());
         }
-        let (outcome, extra) = call(compiled, &whole, &held)?;
+        let (outcome, extra) = call(compiled, runtime, &whole, &held)?;
         for (number, value) in outcome.updates {
             recorded.variables[number].set(value);
         }

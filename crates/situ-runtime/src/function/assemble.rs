@@ -106,15 +106,20 @@ pub(crate) fn assemble(
     };
     let outputs = outputs.into_iter().map(|(operand, value)| result(operand, value)).collect();
     let updates = updates.into_iter().map(|(v, operand, value)| (v, result(operand, value))).collect();
-    let inline = match lanes.as_slice() {
-        [] => true,
-        [only] => only
-            .steps
-            .iter()
-            .all(|s| devices[s.device].id().kind == DeviceKind::Cpu && devices[s.device].cores().is_none()),
-        _ => false,
-    };
-    Plan { devices: devices.to_vec(), arenas, buffers, lanes, outputs, updates, checks, slots, inline }
+    for (key, &lane) in &keys {
+        if let LaneKey::Device(device, _) = *key
+            && devices[device].cores().is_some()
+            && !keys
+                .keys()
+                .any(|other| matches!(other, LaneKey::Device(d, _) if *d == device && other != key))
+        {
+            lanes[lane].within = Some(device);
+        }
+    }
+    let mut used: Vec<DeviceIndex> = buffers.iter().map(|b| b.device).collect();
+    used.sort_unstable();
+    used.dedup();
+    Plan { devices: devices.to_vec(), used, arenas, buffers, lanes, outputs, updates, checks, slots }
 }
 
 fn choose_lane(

@@ -37,8 +37,29 @@ impl Scene<'_> {
         }
     }
 
+    /// An error that names what was given on a device that is lost.
+    fn require_homes(&self, graph: &Graph) -> Result<()> {
+        let lost = |device: usize| self.table.devices[device].lost().map(|why| (device, why));
+        let Some((device, why)) = self.homes.iter().flatten().find_map(|&home| lost(home)) else {
+            return Ok(());
+        };
+        let gone = graph.iter().filter(|(id, _)| self.homes[id.index()] == Some(device)).map(|(_, node)| {
+            let number = match node.content {
+                Content::Input(n) | Content::Capture(n) | Content::Variable(n) => n,
+                Content::Op(_) | Content::Cond(_) | Content::While(_) => 0,
+            };
+            format!("{} {number} ({})", node.content.name(), node.types[0])
+        });
+        let gone: Vec<String> = gone.collect();
+        Err(Error::DeviceLost {
+            device: self.table.devices[device].id(),
+            why: format!("{why}; of the function, {} was there", gone.join(", ")),
+        })
+    }
+
     /// The candidates of every node; `None` for views, which are where their input is.
     pub(crate) fn candidates(&self, graph: &Graph) -> Result<Vec<Option<Candidates>>> {
+        self.require_homes(graph)?;
         graph
             .iter()
             .map(|(id, node)| match &node.content {
@@ -94,11 +115,15 @@ impl Scene<'_> {
         let dtype = dtype(graph, node);
         if request.fallback.unwrap_or(self.config.fallback) == Policy::Forbid {
             let Some(wanted) = wanted else { return Err(asked()) };
+            devices[wanted].device()?;
             let have = able.iter().map(|&d| devices[d].id()).collect();
             let device = Some(devices[wanted].id());
             return Err(Error::NoKernel(Box::new(NoKernel { op: node.content.name(), dtype, device, have })));
         }
         let reason = match wanted {
+            Some(wanted) if devices[wanted].lost().is_some() => {
+                Reason::DeviceLost { wanted: devices[wanted].id() }
+            }
             Some(wanted) => Reason::NoKernel { op: node.content.name(), dtype, wanted: devices[wanted].id() },
             None => Reason::NoSuchDevice { kind, index: request.spec.index },
         };

@@ -3,12 +3,12 @@
 use super::assemble::assemble;
 use super::candidates::{Candidates, Scene, dtype};
 use super::costing::Costing;
-use super::execute;
+use super::execute::{self, Invocation};
 use super::explain::{NodePlace, places};
 use super::lower::{Host, lower};
 use super::place::{Placed, Prediction, place};
 use super::plan::{DeviceIndex, Plan, PlanSummary};
-use super::record::{Event, Events, Off};
+use super::record::{Event, Events, Off, Recorder};
 use super::simplify::{join, simplify};
 use crate::config::Table;
 use crate::ledger::{Book, Cause};
@@ -217,7 +217,10 @@ impl Host for Compiling<'_> {
         let all = vec![(device, Reason::Colocated { with: "its branch" }); graph.nodes().len()];
         let order: Vec<_> = graph.iter().map(|(id, _)| id).collect();
         let lowered = lower(graph, &self.state.table.devices, &all, &order, &[], self)?;
-        Ok(assemble(&self.state.table.devices, lowered, graph, &all, 1))
+        let mut plan = assemble(&self.state.table.devices, lowered, graph, &all, 1);
+        // It runs within the lane of its node, wherever that runs.
+        plan.lanes.iter_mut().for_each(|lane| lane.within = None);
+        Ok(plan)
     }
 
     fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>> {
@@ -279,8 +282,9 @@ fn announce(inner: &Inner, state: &State, scene: &Scene<'_>, graph: &Graph, plac
             inner.notices.say(Topic::Placement, text);
         }
         // A limit met by placement is no fallback: nobody asked for the device that is full.
-        let (Reason::NoKernel { .. } | Reason::NoSuchDevice { .. }) = why else { continue };
-        let Some(wanted) = why.wanted() else { continue };
+        let Some(wanted) = why.wanted().filter(|_| !matches!(why, Reason::MemoryLimit { .. })) else {
+            continue;
+        };
         let location = node.source.0.unwrap_or(Location::caller());
         inner.ledger.book(Cause::Fallback, wanted, ran, op, location, 0, 0.0);
         if scene.request(node).fallback.unwrap_or(state.config.fallback) == Policy::Warn {
@@ -299,10 +303,7 @@ impl Compiled {
         arguments: &[&DeviceTensor],
         variables: &[DeviceTensor],
     ) -> Result<Outcome> {
-        let call = self.calls.fetch_add(1, Relaxed);
-        // Held over the call: the configuration does not change under it.
-        let _in_flight = runtime.inner.state();
-        execute::run(runtime, &self.plan, &self.book, &self.captures, arguments, variables, call, &Off)
+        self.run(runtime, arguments, variables, &Off)
     }
 
     /// Runs the plan and says what happened when.
@@ -312,25 +313,35 @@ impl Compiled {
         arguments: &[&DeviceTensor],
         variables: &[DeviceTensor],
     ) -> Result<(Outcome, Vec<Event>)> {
-        let call = self.calls.fetch_add(1, Relaxed);
         let events = Events::default();
-        let _in_flight = runtime.inner.state();
-        let outcome = execute::run(
-            runtime,
-            &self.plan,
-            &self.book,
-            &self.captures,
-            arguments,
-            variables,
-            call,
-            &events,
-        )?;
+        let outcome = self.run(runtime, arguments, variables, &events)?;
         Ok((outcome, events.into_list()))
     }
 
-    /// Whether the devices and the rules are still those that it was compiled for.
+    fn run<R: Recorder>(
+        &self,
+        runtime: &Runtime,
+        arguments: &[&DeviceTensor],
+        variables: &[DeviceTensor],
+        recorder: &R,
+    ) -> Result<Outcome> {
+        // Held over the call: the configuration does not change under it.
+        let _in_flight = runtime.inner.state();
+        execute::run(&Invocation {
+            runtime,
+            plan: &self.plan,
+            book: &self.book,
+            captures: &self.captures,
+            arguments,
+            variables,
+            number: self.calls.fetch_add(1, Relaxed),
+            recorder,
+        })
+    }
+
+    /// Whether the devices and the rules are still those that it was compiled for, and none of its devices is lost.
     pub fn is_current(&self, runtime: &Runtime) -> bool {
-        self.epoch == runtime.inner.epoch()
+        self.epoch == runtime.inner.epoch() && !self.plan.used.iter().any(|&d| self.plan.devices[d].is_lost())
     }
 
     /// Where every op runs, and why; ops that were joined are listed one by one.

@@ -1,14 +1,15 @@
 //! Runs plans.
 //!
-//! One lane on one CPU runs on the calling thread, without a lock or a hand-off. Otherwise each lane has a worker; a lane's
-//! progress is a counter, and a step waits until the counters it needs are far enough. The first failure stops every lane.
+//! One lane runs on the calling thread, without a lock or a hand-off; several have a worker each. A lane's progress is a
+//! counter, and a step waits until the counters it needs are far enough. The first failure stops every lane. A lane of a CPU that
+//! owns cores runs on those cores from its first step to its last.
 
 use super::bind::Frame;
 use super::compile::Outcome;
 use super::plan::{Action, Lane, LaneIndex, Nested, Operand, Plan, Step};
 use super::record::{Event, EventKind, Off, Recorder};
 use super::workers;
-use crate::ledger::{Book, Ledger};
+use crate::ledger::Book;
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
 use crate::transfer;
@@ -16,55 +17,62 @@ use situ_core::{DeviceKind, Error, Reason, Result};
 use situ_device::{Arg, Call, Device};
 use situ_ir::Op;
 use smallvec::SmallVec;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How long a lane looks again and again before it sleeps: hand-offs are mostly shorter.
 const SPIN: Duration = Duration::from_micros(20);
 
-/// What every step is told.
-struct Run<'c, R> {
-    plan: &'c Plan,
-    frame: &'c Frame<'c>,
-    ledger: &'c Ledger,
-    book: &'c Book,
-    runtime: &'c Runtime,
-    recorder: &'c R,
+/// One call of a plan.
+pub(crate) struct Invocation<'c, R> {
+    pub(crate) runtime: &'c Runtime,
+    pub(crate) plan: &'c Plan,
+    pub(crate) book: &'c Book,
+    pub(crate) captures: &'c [DeviceTensor],
+    pub(crate) arguments: &'c [&'c DeviceTensor],
+    pub(crate) variables: &'c [DeviceTensor],
     /// The number of the call, from which random streams come.
-    call: u64,
+    pub(crate) number: u64,
+    pub(crate) recorder: &'c R,
 }
 
-pub(crate) fn run<R: Recorder>(
-    runtime: &Runtime,
-    plan: &Plan,
-    book: &Book,
-    captures: &[DeviceTensor],
-    arguments: &[&DeviceTensor],
-    variables: &[DeviceTensor],
-    call: u64,
-    recorder: &R,
-) -> Result<Outcome> {
-    for device in &plan.devices {
-        if device.is_open() {
-            device.device()?;
+/// What every step is told.
+struct Run<'c, R> {
+    call: &'c Invocation<'c, R>,
+    plan: &'c Plan,
+    frame: &'c Frame<'c>,
+}
+
+pub(crate) fn run<R: Recorder>(call: &Invocation<'_, R>) -> Result<Outcome> {
+    let plan = call.plan;
+    for &device in &plan.used {
+        if plan.devices[device].is_lost() {
+            plan.devices[device].device()?;
         }
     }
-    let frame = Frame::new(plan, captures, arguments, variables)?;
-    let run = Run { plan, frame: &frame, ledger: &runtime.inner.ledger, book, runtime, recorder, call };
-    if plan.inline {
-        for lane in &plan.lanes {
-            for step in &lane.steps {
-                run.step(step)?;
-            }
-        }
-    } else {
-        run.lanes()?;
+    let frame = Frame::new(plan, call.captures, call.arguments, call.variables)?;
+    let run = Run { call, plan, frame: &frame };
+    match plan.lanes.as_slice() {
+        [] => (),
+        [only] => run.alone(only)?,
+        _ => run.lanes()?,
     }
     let outputs = plan.outputs.iter().map(|y| frame.result(y)).collect::<Result<_>>()?;
     let updates = plan.updates.iter().map(|(v, y)| Ok((*v, frame.result(y)?))).collect::<Result<_>>()?;
     Ok(Outcome { outputs, updates })
+}
+
+/// The error of a step, with the line of the program that it is for.
+#[cold]
+fn located(error: Error, step: &Step) -> Error {
+    match error {
+        Error::Kernel { op, device, why } if step.source.0.is_some() => {
+            Error::Kernel { op, device, why: format!("{why} (called at {})", step.source) }
+        }
+        other => other,
+    }
 }
 
 /// How far the lanes are.
@@ -122,8 +130,51 @@ impl Progress {
 }
 
 impl<R: Recorder> Run<'_, R> {
+    /// Runs the only lane.
+    fn alone(&self, lane: &Lane) -> Result<()> {
+        let done = AtomicUsize::new(0);
+        let steps = || {
+            self.caught(lane, &done, || {
+                for (n, step) in lane.steps.iter().enumerate() {
+                    // Only for the message of a panic: a plain store.
+                    done.store(n, Ordering::Relaxed);
+                    self.step(step).map_err(|error| located(error, step))?;
+                }
+                Ok(())
+            })
+        };
+        let Some(device) = lane.within else { return steps() };
+        let _turn = self.plan.devices[device].turn();
+        let outcome = Mutex::new(Ok(()));
+        self.device(device)?.within(&|| *outcome.lock().unwrap_or_else(|p| p.into_inner()) = steps());
+        outcome.into_inner().unwrap_or_else(|p| p.into_inner())
+    }
+
+    /// Turns a panic in a lane's step into an error that names it.
+    fn caught(&self, lane: &Lane, done: &AtomicUsize, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            let step = lane.steps.get(done.load(Ordering::Relaxed));
+            let why = format!("it panicked: {text}");
+            Err(match step {
+                Some(step) => {
+                    let (op, device) = (step.action.name(), self.plan.devices[step.device].id());
+                    located(Error::Kernel { op, device, why }, step)
+                }
+                None => Error::argument("function", why, "this is a defect of the executor"),
+            })
+        })
+    }
+
     fn lanes(&self) -> Result<()> {
         let lanes = &self.plan.lanes;
+        // A lane that holds its device's threads may wait for another lane: all are had before the first begins, and in the
+        // order of the devices, so that two calls never wait for each other.
+        let mut held: SmallVec<[usize; 4]> = lanes.iter().filter_map(|lane| lane.within).collect();
+        held.sort_unstable();
+        let _turns: SmallVec<[MutexGuard<'_, ()>; 4]> =
+            held.iter().map(|&device| self.plan.devices[device].turn()).collect();
         let progress = Progress {
             over: lanes.iter().map(|_| AtomicUsize::new(0)).collect(),
             failed: AtomicBool::new(false),
@@ -133,17 +184,17 @@ impl<R: Recorder> Run<'_, R> {
             rung: Condvar::new(),
         };
         let work = |index: usize| {
-            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                if let Err(error) = self.lane(index, &lanes[index], &progress) {
+            let lane = &lanes[index];
+            let run = || {
+                let over = &progress.over[index];
+                if let Err(error) = self.caught(lane, over, || self.lane(index, lane, &progress)) {
                     progress.fail(error);
                 }
-            }));
-            if panicked.is_err() {
-                progress.fail(Error::argument(
-                    "function",
-                    "a lane panicked",
-                    "this is a defect of the executor",
-                ));
+            };
+            match lane.within.map(|device| self.device(device)) {
+                None => run(),
+                Some(Ok(device)) => device.within(&run),
+                Some(Err(error)) => progress.fail(error),
             }
         };
         if !workers::run(lanes.len(), &work) {
@@ -173,7 +224,7 @@ impl<R: Recorder> Run<'_, R> {
             if progress.failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            self.step(step)?;
+            self.step(step).map_err(|error| located(error, step))?;
             progress.step_over(index);
         }
         Ok(())
@@ -181,7 +232,7 @@ impl<R: Recorder> Run<'_, R> {
 
     #[inline]
     fn now(&self) -> f64 {
-        if R::ON { self.recorder.origin().elapsed().as_secs_f64() } else { 0.0 }
+        if R::ON { self.call.recorder.origin().elapsed().as_secs_f64() } else { 0.0 }
     }
 
     #[inline]
@@ -189,7 +240,7 @@ impl<R: Recorder> Run<'_, R> {
         if R::ON {
             let device = self.plan.devices[step.device].id();
             let (node, source) = (step.node, step.source);
-            self.recorder.take(Event { kind, name, node, device, start, end: self.now(), source });
+            self.call.recorder.take(Event { kind, name, node, device, start, end: self.now(), source });
         }
     }
 
@@ -213,9 +264,9 @@ impl<R: Recorder> Run<'_, R> {
                 let fresh;
                 let op = match op {
                     // Each call draws from streams of its own.
-                    Op::Random(random) if self.call > 0 => {
+                    Op::Random(random) if self.call.number > 0 => {
                         let mut random = *random;
-                        random.stream = random.stream.wrapping_add(self.call << 32);
+                        random.stream = random.stream.wrapping_add(self.call.number << 32);
                         fresh = Op::Random(random);
                         &fresh
                     }
@@ -283,14 +334,14 @@ impl<R: Recorder> Run<'_, R> {
                 self.device(source)?.download(read, into)?;
             }
         }
-        self.book.note(number, clock.elapsed().as_secs_f64());
+        self.call.book.note(number, clock.elapsed().as_secs_f64());
         Ok(source)
     }
 
     fn holds(&self, test: &DeviceTensor, step: &Step) -> Result<bool> {
         let mut byte = [0];
         let location = step.source.0.unwrap_or(Location::caller());
-        transfer::read(self.ledger, test, &mut byte, location)?;
+        transfer::read(&self.call.runtime.inner.ledger, test, &mut byte, location)?;
         Ok(byte[0] != 0)
     }
 
@@ -302,7 +353,17 @@ impl<R: Recorder> Run<'_, R> {
 
     fn nested_on(&self, nested: &Nested, given: &[DeviceTensor]) -> Result<Vec<DeviceTensor>> {
         let arguments: SmallVec<[&DeviceTensor; 4]> = given.iter().collect();
-        Ok(run(self.runtime, &nested.plan, self.book, &[], &arguments, &[], self.call, &Off)?.outputs)
+        let inner = Invocation {
+            plan: &nested.plan,
+            captures: &[],
+            arguments: &arguments,
+            variables: &[],
+            recorder: &Off,
+            runtime: self.call.runtime,
+            book: self.call.book,
+            number: self.call.number,
+        };
+        Ok(run(&inner)?.outputs)
     }
 
     fn bind(&self, outputs: &[Operand], made: Vec<DeviceTensor>) -> Result<()> {

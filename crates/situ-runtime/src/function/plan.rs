@@ -76,6 +76,18 @@ pub(crate) enum Action {
     While { condition: Box<Nested>, body: Box<Nested>, inputs: Vec<Operand>, outputs: Vec<Operand> },
 }
 
+impl Action {
+    /// A name for messages.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Action::Launch { op, .. } => op.name(),
+            Action::Copy { .. } => "copy",
+            Action::Cond { .. } => "cond",
+            Action::While { .. } => "while_loop",
+        }
+    }
+}
+
 /// A plan inside a plan.
 #[derive(Debug)]
 pub(crate) struct Nested {
@@ -100,6 +112,8 @@ pub(crate) struct Step {
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     pub(crate) steps: Vec<Step>,
+    /// The device on whose own threads the lane runs as a whole, if that device has threads and this is its only lane.
+    pub(crate) within: Option<DeviceIndex>,
 }
 
 /// One result of the call.
@@ -117,6 +131,8 @@ pub(crate) struct Yield {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) devices: Vec<Arc<LogicalDevice>>,
+    /// The devices that its steps run on or copy from.
+    pub(crate) used: Vec<DeviceIndex>,
     /// Bytes of the chunks of each device's arena.
     pub(crate) arenas: Vec<Vec<usize>>,
     pub(crate) buffers: Vec<Buffer>,
@@ -126,8 +142,6 @@ pub(crate) struct Plan {
     pub(crate) checks: usize,
     /// How many tensors of its own a call has.
     pub(crate) slots: usize,
-    /// Whether the calling thread runs it all: one lane, on a CPU that owns no cores.
-    pub(crate) inline: bool,
 }
 
 /// Figures of a plan, for people and tests.

@@ -3,11 +3,21 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// What goes wrong at a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The device is lost.
+    Lost,
+    /// The kernel panics.
+    Panic,
+}
+
 /// Switches and counters, shared by every logical device opened on one simulated GPU.
 #[derive(Debug, Default)]
 pub struct Controls {
     lost: Mutex<Option<String>>,
     blocks_left: Mutex<Option<usize>>,
+    fault: Mutex<Option<(usize, Fault)>>,
     blocks: AtomicUsize,
     launches: AtomicUsize,
     opened: AtomicUsize,
@@ -22,6 +32,24 @@ impl Controls {
     /// Why the device is lost, once it is.
     pub fn lost(&self) -> Option<String> {
         self.lost.lock().expect("no test panics while it holds this").clone()
+    }
+
+    /// Lets `n` more launches go well; the next one does not.
+    pub fn fail_launch_after(&self, n: usize, fault: Fault) {
+        *self.fault.lock().expect("no test panics while it holds this") = Some((n, fault));
+    }
+
+    /// Counts a launch down to the fault that was set, if one was.
+    pub(super) fn next_fault(&self) -> Option<Fault> {
+        let mut fault = self.fault.lock().expect("no test panics while it holds this");
+        match &mut *fault {
+            Some((0, _)) => fault.take().map(|(_, fault)| fault),
+            Some((left, _)) => {
+                *left -= 1;
+                None
+            }
+            None => None,
+        }
     }
 
     /// Lets `n` more blocks be had, then none; `None` ends that.

@@ -1,6 +1,6 @@
 //! The simulated device behind the seam.
 
-use super::controls::Controls;
+use super::controls::{Controls, Fault};
 use super::memory::{Held, HeldArg, hide};
 use super::physical::Nature;
 use super::queue::{Launch, Queue, Work};
@@ -107,6 +107,11 @@ impl Device for Simulated {
     }
 
     fn launch(&self, call: &Call<'_>) -> Result<Option<Arc<Check>>> {
+        match self.controls.next_fault() {
+            Some(Fault::Lost) => self.controls.lose("the simulated driver stopped answering"),
+            Some(Fault::Panic) => panic!("the simulated kernel panics"),
+            None => (),
+        }
         self.alive()?;
         self.controls.count_launch();
         let held = |args: &[situ_device::Arg<'_>]| -> Result<Vec<HeldArg>> {

@@ -13,5 +13,5 @@ mod memory;
 mod physical;
 mod queue;
 
-pub use controls::Controls;
+pub use controls::{Controls, Fault};
 pub use physical::SimulatedGpu;
