@@ -9,7 +9,7 @@ pub mod ops;
 pub mod passes;
 pub mod work;
 
-pub use gradient::{Application, Builder, Gradients};
+pub use gradient::{Application, Builder, Differentiability, Gradients};
 pub use graph::{Content, Graph, GraphBuilder, Node, NodeId, Value};
 pub use ops::{Op, OpKind, Outputs, Rule};
 pub use work::{Work, WorkClass};

@@ -15,6 +15,9 @@ use situ_ir::{Op, OpKind, Outputs};
 use smallvec::SmallVec;
 use std::panic::Location;
 
+/// The outputs of an op after its first: nearly always none.
+pub(crate) type More = SmallVec<[DeviceTensor; 0]>;
+
 impl Inner {
     pub(crate) fn eager(
         &self,
@@ -22,6 +25,18 @@ impl Inner {
         inputs: &[&DeviceTensor],
         request: &Request,
         location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
+        self.eager_all(op, inputs, request, location, &mut More::new())
+    }
+
+    /// The first output; the others are added to `more`.
+    pub(crate) fn eager_all(
+        &self,
+        op: &Op,
+        inputs: &[&DeviceTensor],
+        request: &Request,
+        location: &'static Location<'static>,
+        more: &mut More,
     ) -> Result<DeviceTensor> {
         let input_types: SmallVec<[TensorType; 3]> = inputs.iter().map(|t| t.tensor_type()).collect();
         let output_types = op.infer(&input_types)?;
@@ -41,8 +56,9 @@ impl Inner {
         self.announce(&state.config, op, &input_types, &output_types, request, &choice, location);
         let mut full: SmallVec<[DeviceId; 4]> = SmallVec::new();
         loop {
-            match self.run_on(&state, &candidate, &choice, request, location) {
+            match self.run_on(&state, &candidate, &choice, request, location, more) {
                 Err(error) if error.is_out_of_memory() && request.spec.is_empty() => {
+                    more.clear();
                     full.push(choice.device.id());
                     choice =
                         choose::next_after_out_of_memory(&state.table, &candidate, &full).ok_or(error)?;
@@ -81,6 +97,7 @@ impl Inner {
         choice: &Choice<'_>,
         request: &Request,
         location: &'static Location<'static>,
+        more: &mut More,
     ) -> Result<DeviceTensor> {
         let Candidate { op, inputs, input_types, output_types } = candidate;
         let logical = choice.device;
@@ -108,6 +125,9 @@ impl Inner {
             }
         }
         let mut out = logical.tensor(output_types[0], op.name(), choice.reason)?;
+        for ty in &output_types[1..] {
+            more.push(logical.tensor(*ty, op.name(), choice.reason)?);
+        }
         let scratch = device.workspace(choice.kernel, op, input_types, output_types);
         let workspace = match scratch {
             0 => None,
@@ -122,7 +142,8 @@ impl Inner {
                     None => args.push(input.arg()),
                 }
             }
-            let outputs = [out.arg()];
+            let mut outputs: SmallVec<[Arg<'_>; 1]> = SmallVec::from_buf([out.arg()]);
+            outputs.extend(more.iter().map(DeviceTensor::arg));
             let call = Call {
                 kernel: choice.kernel,
                 op,
@@ -135,6 +156,9 @@ impl Inner {
                 logical.watch(&check);
                 checks.push(check);
             }
+        }
+        for other in more.iter_mut() {
+            other.checks.clone_from(&checks);
         }
         out.checks = checks;
         Ok(out)

@@ -172,6 +172,19 @@ impl Runtime {
         self.inner.eager(op, inputs, request, location)
     }
 
+    /// Runs one op now; gives all its outputs.
+    pub fn eager_all(
+        &self,
+        op: &Op,
+        inputs: &[&DeviceTensor],
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<Vec<DeviceTensor>> {
+        let mut more = crate::eager::More::new();
+        let first = self.inner.eager_all(op, inputs, request, location, &mut more)?;
+        Ok(std::iter::once(first).chain(more).collect())
+    }
+
     /// A tensor of host bytes, row-major.
     pub fn constant(
         &self,

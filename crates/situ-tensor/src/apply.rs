@@ -1,11 +1,14 @@
 //! The one way from a method call to the runtime.
 
 use crate::current::current_runtime;
-use crate::scope::current_request;
+use crate::scope::{current_request, on_device};
+use crate::tape;
 use crate::tensor::Tensor;
-use crate::trace::{emit, is_tracing};
-use situ_core::{DeviceId, DeviceSpec, DeviceType, Result};
+use crate::trace::{emit, emit_node, is_tracing};
+use situ_core::{DeviceId, Result};
 use situ_ir::Op;
+use situ_ir::gradient::Made;
+use situ_ir::graph::Source;
 use situ_runtime::{DeviceTensor, Request, Runtime};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -16,6 +19,52 @@ pub(crate) fn apply(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
     apply_with(op.into(), inputs, &current_request(), Location::caller())
 }
 
+/// Runs any op by its data, under the scopes around the call; gives all its outputs. For what has no method of its own, and for tools
+/// that read ops from elsewhere.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_ir::ops::{Unary, UnaryKind};
+/// let x = situ_tensor::tensor([1.0f32, 4.0])?;
+/// let y = situ_tensor::apply_op(Unary::new(UnaryKind::Sqrt), &[&x])?;
+/// assert_eq!(y[0].to_vec::<f32>()?, [1.0, 2.0]);
+/// # Ok(()) }
+/// ```
+#[track_caller]
+pub fn apply_op(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+    apply_all(op.into(), inputs, &current_request(), Location::caller())
+}
+
+/// [`apply_with`], for ops with several outputs.
+pub(crate) fn apply_all(
+    op: Op,
+    inputs: &[&Tensor],
+    request: &Request,
+    location: &'static Location<'static>,
+) -> Result<Vec<Tensor>> {
+    let log = tape::log_of(inputs);
+    let made = if is_tracing() {
+        let op = op.clone();
+        emit_node(inputs, |builder, values| {
+            Ok(builder.op_with(op, values, request.clone(), Source(Some(location)))?.node)
+        })?
+    } else {
+        let mut concrete: SmallVec<[&DeviceTensor; 3]> = SmallVec::new();
+        for input in inputs {
+            concrete.push(input.concrete()?);
+        }
+        let made = match concrete.first() {
+            Some(first) => Runtime::of(first)?.eager_all(&op, &concrete, request, location)?,
+            None => current_runtime().eager_all(&op, &concrete, request, location)?,
+        };
+        made.into_iter().map(Tensor::from_concrete).collect()
+    };
+    if log == 0 {
+        return Ok(made);
+    }
+    Ok(tape::record_all(log, Made::Op(op), inputs, made, request.clone(), location))
+}
+
 /// Runs an op on one device, whatever the scopes are.
 pub(crate) fn apply_on(
     device: DeviceId,
@@ -23,12 +72,7 @@ pub(crate) fn apply_on(
     inputs: &[&Tensor],
     location: &'static Location<'static>,
 ) -> Result<Tensor> {
-    let kind = match device.kind {
-        situ_core::DeviceKind::Cpu => DeviceType::Cpu,
-        situ_core::DeviceKind::Gpu => DeviceType::Gpu,
-    };
-    let spec = DeviceSpec::device(kind, u32::from(device.index));
-    apply_with(op.into(), inputs, &Request { spec, ..current_request() }, location)
+    apply_with(op.into(), inputs, &Request { spec: on_device(device), ..current_request() }, location)
 }
 
 /// Makes a constant for use with a tensor: on its device, or in its trace.
@@ -49,8 +93,13 @@ pub(crate) fn apply_with(
     request: &Request,
     location: &'static Location<'static>,
 ) -> Result<Tensor> {
+    let log = tape::log_of(inputs);
     if is_tracing() {
-        return emit(op, inputs, request, location);
+        if log == 0 {
+            return emit(op, inputs, request, location);
+        }
+        let made = emit(op.clone(), inputs, request, location)?;
+        return Ok(tape::record(log, Made::Op(op), inputs, made, request.clone(), location));
     }
     let mut concrete: SmallVec<[&DeviceTensor; 3]> = SmallVec::new();
     for input in inputs {
@@ -60,5 +109,9 @@ pub(crate) fn apply_with(
         Some(first) => Runtime::of(first)?.eager(&op, &concrete, request, location),
         None => current_runtime().eager(&op, &concrete, request, location),
     };
-    made.map(Tensor::from_concrete)
+    let made = Tensor::from_concrete(made?);
+    if log == 0 {
+        return Ok(made);
+    }
+    Ok(tape::record(log, Made::Op(op), inputs, made, request.clone(), location))
 }

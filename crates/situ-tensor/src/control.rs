@@ -1,11 +1,14 @@
 //! Decisions and loops by value: one op each, in a function; plain control flow outside of one.
 
 use crate::scope::current_request;
+use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{self, Branch, is_tracing};
 use situ_core::{DType, Error, Result, TensorType};
+use situ_ir::gradient::Made;
 use situ_ir::graph::{Cond, Source, While};
 use std::panic::Location;
+use std::sync::Arc;
 
 /// Runs `then` where the scalar bool `condition` holds, else `otherwise`; both give tensors of the same types.
 ///
@@ -34,8 +37,14 @@ pub fn cond(
     let mut inputs = vec![condition];
     inputs.extend(&borrowed);
     let request = current_request();
-    trace::emit_node(&inputs, |builder, values| {
+    let log = tape::log_of(&inputs);
+    let kept = (log != 0).then(|| (Arc::new(cond.clone()), request.clone()));
+    let made = trace::emit_node(&inputs, |builder, values| {
         builder.cond(cond, values[0], &values[1..], request, Source(Some(location)))
+    })?;
+    Ok(match kept {
+        None => made,
+        Some((cond, request)) => tape::record_all(log, Made::Cond(cond), &inputs, made, request, location),
     })
 }
 
@@ -87,11 +96,15 @@ pub fn while_loop(
     let looped = While { condition: condition.graph, body: body.graph };
     let inputs: Vec<&Tensor> = state.iter().chain(&borrowed).collect();
     let request = current_request();
+    let scope = request.clone();
     let mut made = trace::emit_node(&inputs, |builder, values| {
         builder.while_loop(looped, values, request, Source(Some(location)))
     })?;
     made.truncate(own);
-    Ok(made)
+    Ok(match tape::log_of(&inputs) {
+        0 => made,
+        log => tape::record_all(log, Made::While, &inputs, made, scope, location),
+    })
 }
 
 /// A graph to be traced inside the one under way.

@@ -2,6 +2,7 @@
 
 use crate::current::current_runtime;
 use crate::scope::{current_request, enter};
+use crate::tape::is_recording;
 use crate::tensor::Tensor;
 use crate::trace::{self, Recorded, is_tracing};
 use situ_core::{DeviceId, Error, Request, Result, TensorType};
@@ -112,10 +113,11 @@ impl Function {
         one(self.call_many(&[a, b])?)
     }
 
-    /// Calls the function. Inside another function that is being traced, it becomes part of that one.
+    /// Calls the function. Inside another function that is being traced, it becomes part of that one; while a tape runs, its closure
+    /// runs op by op, so that the tape sees its ops. (To compile both, put the tape inside the function.)
     #[track_caller]
     pub fn call_many(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-        if is_tracing() {
+        if is_tracing() || is_recording() {
             let inputs: Vec<Tensor> = inputs.iter().map(|t| (*t).clone()).collect();
             return (self.body)(&inputs);
         }

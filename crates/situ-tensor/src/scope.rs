@@ -4,7 +4,7 @@
 //! name changes nothing; [`clear_device`] forgets everything around it. A guard removes its own entry, in whatever
 //! order guards are dropped. A new thread starts with no scope.
 
-use situ_core::{DeviceSpec, Policy, Result};
+use situ_core::{DeviceId, DeviceKind, DeviceSpec, DeviceType, Policy, Result};
 use situ_runtime::Request;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -115,6 +115,15 @@ pub fn fallback_policy(policy: Policy) -> ScopeGuard {
 /// Opens a scope with its own copy policy.
 pub fn copy_policy(policy: Policy) -> ScopeGuard {
     push(Effect::Copies(policy))
+}
+
+/// The name of a device.
+pub(crate) fn on_device(device: DeviceId) -> DeviceSpec {
+    let kind = match device.kind {
+        DeviceKind::Cpu => DeviceType::Cpu,
+        DeviceKind::Gpu => DeviceType::Gpu,
+    };
+    DeviceSpec::device(kind, u32::from(device.index))
 }
 
 /// What the scopes around this call ask for.

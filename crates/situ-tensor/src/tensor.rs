@@ -2,9 +2,11 @@
 
 use crate::apply::apply;
 use crate::scope::current_request;
+use crate::tape::{self, Node};
 use crate::trace::{emit, is_tracing};
 use situ_core::{DType, DeviceId, Element, Error, Layout, Reason, Result, Shape, TensorType};
 use situ_ir::Value;
+use situ_ir::gradient::Made;
 use situ_ir::ops::{Cast, Dense};
 use situ_runtime::{DeviceTensor, Request, Runtime};
 use std::panic::Location;
@@ -21,7 +23,11 @@ use std::sync::Arc;
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct Tensor(Arc<Repr>);
+pub struct Tensor {
+    repr: Arc<Repr>,
+    /// Its place on a tape, if it has one.
+    node: Node,
+}
 
 #[allow(
     clippy::large_enum_variant,
@@ -50,16 +56,32 @@ impl Traced {
 
 impl Tensor {
     pub(crate) fn from_concrete(tensor: DeviceTensor) -> Tensor {
-        Tensor(Arc::new(Repr::Concrete(tensor)))
+        Tensor { repr: Arc::new(Repr::Concrete(tensor)), node: Node::NONE }
     }
 
     pub(crate) fn from_traced(traced: Traced) -> Tensor {
-        Tensor(Arc::new(Repr::Traced(traced)))
+        Tensor { repr: Arc::new(Repr::Traced(traced)), node: Node::NONE }
+    }
+
+    /// Its place on a tape.
+    #[inline]
+    pub(crate) fn node(&self) -> Node {
+        self.node
+    }
+
+    /// The same tensor at another place of a tape.
+    pub(crate) fn at(self, node: Node) -> Tensor {
+        Tensor { node, ..self }
+    }
+
+    /// The same tensor, unknown to any tape.
+    pub(crate) fn unwatched(&self) -> Tensor {
+        self.clone().at(Node::NONE)
     }
 
     /// The tensor in memory; an error for a value of a function that is being traced.
     pub(crate) fn concrete(&self) -> Result<&DeviceTensor> {
-        match &*self.0 {
+        match &*self.repr {
             Repr::Concrete(tensor) => Ok(tensor),
             Repr::Traced(traced) => Err(Error::argument(
                 "read",
@@ -75,7 +97,7 @@ impl Tensor {
     }
 
     pub(crate) fn traced(&self) -> Option<&Traced> {
-        match &*self.0 {
+        match &*self.repr {
             Repr::Concrete(_) => None,
             Repr::Traced(traced) => Some(traced),
         }
@@ -83,7 +105,7 @@ impl Tensor {
 
     /// Whether the two are one: the same view of the same memory, or the same value of a trace.
     pub(crate) fn is_same(&self, other: &Tensor) -> bool {
-        match (&*self.0, &*other.0) {
+        match (&*self.repr, &*other.repr) {
             (Repr::Concrete(a), Repr::Concrete(b)) => a.is_same_view(b),
             (Repr::Traced(a), Repr::Traced(b)) => a.trace == b.trace && a.value == b.value,
             _ => false,
@@ -92,7 +114,7 @@ impl Tensor {
 
     /// The element type.
     pub fn dtype(&self) -> DType {
-        match &*self.0 {
+        match &*self.repr {
             Repr::Concrete(tensor) => tensor.dtype(),
             Repr::Traced(traced) => traced.dtype,
         }
@@ -120,7 +142,7 @@ impl Tensor {
 
     /// How the elements lie in memory; of a value being traced, how they would lie if nothing intervened.
     pub fn layout(&self) -> &Layout {
-        match &*self.0 {
+        match &*self.repr {
             Repr::Concrete(tensor) => tensor.layout(),
             Repr::Traced(traced) => &traced.layout,
         }
@@ -128,7 +150,7 @@ impl Tensor {
 
     /// Where its bytes are; [`DeviceId::UNDECIDED`] for a value of a function that is being traced.
     pub fn device(&self) -> DeviceId {
-        match &*self.0 {
+        match &*self.repr {
             Repr::Concrete(tensor) => tensor.device(),
             Repr::Traced(_) => DeviceId::UNDECIDED,
         }
@@ -136,7 +158,7 @@ impl Tensor {
 
     /// Why they are there.
     pub fn reason(&self) -> Reason {
-        match &*self.0 {
+        match &*self.repr {
             Repr::Concrete(tensor) => tensor.reason(),
             Repr::Traced(_) => Reason::Undecided,
         }
@@ -144,7 +166,7 @@ impl Tensor {
 
     /// Whether two tensors share their memory, as a view does with what it looks at.
     pub fn shares_memory_with(&self, other: &Tensor) -> bool {
-        match (&*self.0, &*other.0) {
+        match (&*self.repr, &*other.repr) {
             (Repr::Concrete(a), Repr::Concrete(b)) => a.shares_memory_with(b),
             _ => false,
         }
@@ -204,12 +226,17 @@ impl Tensor {
     #[track_caller]
     pub fn to_device(&self, name: &str) -> Result<Tensor> {
         let request = Request { spec: name.parse()?, ..current_request() };
-        if is_tracing() {
-            return emit(Dense.into(), &[self], &request, Location::caller());
-        }
-        let concrete = self.concrete()?;
-        let copy = Runtime::of(concrete)?.to_device(concrete, &request, Location::caller())?;
-        Ok(Tensor::from_concrete(copy))
+        let location = Location::caller();
+        let copy = if is_tracing() {
+            emit(Dense.into(), &[self], &request, location)?
+        } else {
+            let concrete = self.concrete()?;
+            Tensor::from_concrete(Runtime::of(concrete)?.to_device(concrete, &request, location)?)
+        };
+        Ok(match tape::log_of(&[self]) {
+            0 => copy,
+            log => tape::record(log, Made::Op(Dense.into()), &[self], copy, Request::default(), location),
+        })
     }
 
     /// The same values in another dtype; itself if it has that dtype.

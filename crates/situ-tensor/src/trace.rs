@@ -57,6 +57,11 @@ pub(crate) fn is_tracing() -> bool {
     TRACES.with(|traces| !traces.borrow().is_empty())
 }
 
+/// Whether the trace under way is that of a branch or a loop within another.
+pub(crate) fn is_branch() -> bool {
+    TRACES.with(|traces| traces.borrow().len() > 1)
+}
+
 /// Ends a trace even if the closure fails or panics.
 struct Ended;
 impl Drop for Ended {

@@ -4,13 +4,15 @@
 //! is kept until the next assignment.
 
 use crate::apply::apply_on;
-use crate::scope::current_request;
+use crate::scope::{current_request, on_device};
+use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{self, is_tracing};
-use situ_core::{DType, DeviceId, DeviceSpec, DeviceType, Error, Result, Shape, TensorType};
+use situ_core::{DType, DeviceId, Error, Result, Shape, TensorType};
 use situ_ir::ops::{Binary, BinaryKind};
 use situ_runtime::{DeviceTensor, Request, Runtime};
 use std::panic::Location;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 
 /// A tensor that can be replaced by another of its type. Clones are the same variable.
@@ -32,6 +34,8 @@ struct Cell {
     pinned: bool,
     dtype: DType,
     shape: Shape,
+    /// Where the tape that read it last found it: a hint, for tapes are of threads and a variable is of all.
+    place: AtomicUsize,
 }
 
 impl Variable {
@@ -48,17 +52,33 @@ impl Variable {
         placed.keep_replicas();
         let (device, dtype, shape) = (placed.device(), placed.dtype(), *placed.shape());
         let value = RwLock::new(Tensor::from_concrete(placed));
-        Ok(Variable(Arc::new(Cell { value, device, pinned, dtype, shape })))
+        Ok(Variable(Arc::new(Cell { value, device, pinned, dtype, shape, place: AtomicUsize::new(0) })))
     }
 
-    /// Its value now. It does not change when the variable does.
+    /// Its value now. It does not change when the variable does. While a tape runs, gradients flow to the variable.
+    #[track_caller]
     pub fn value(&self) -> Tensor {
+        tape::read_of(self, self.unwatched())
+    }
+
+    /// Its value now, as a constant to tapes.
+    fn unwatched(&self) -> Tensor {
         if is_tracing()
             && let Ok(traced) = trace::read_variable(self)
         {
             return traced;
         }
         self.held()
+    }
+
+    /// The hint that [`Variable::set_place`] left.
+    pub(crate) fn place(&self) -> usize {
+        self.0.place.load(Relaxed)
+    }
+
+    /// Leaves a hint for the tape that reads it next.
+    pub(crate) fn set_place(&self, place: usize) {
+        self.0.place.store(place, Relaxed);
     }
 
     /// Its value in memory, whether or not a function is being traced.
@@ -111,7 +131,7 @@ impl Variable {
         let location = Location::caller();
         let value = value.concrete()?;
         let runtime = Runtime::of(value)?;
-        let request = Request { spec: spec_of(self.0.device), ..current_request() };
+        let request = Request { spec: on_device(self.0.device), ..current_request() };
         let placed = runtime.to_device(value, &request, location)?;
         let placed = runtime.dense(&placed, location)?;
         self.replace(&mut self.write(), Tensor::from_concrete(placed));
@@ -139,12 +159,17 @@ impl Variable {
     ) -> Result<()> {
         self.check(call, amount)?;
         if is_tracing() {
-            let sum = apply_on(self.0.device, Binary { kind }, &[&self.value(), amount], location)?;
+            let sum = apply_on(
+                self.0.device,
+                Binary { kind },
+                &[&self.unwatched(), &amount.unwatched()],
+                location,
+            )?;
             return trace::assign_variable(call, self, &sum);
         }
         // The lock is held over the whole update, so that two threads adding at once both count.
         let mut held = self.write();
-        let sum = apply_on(self.0.device, Binary { kind }, &[&held, amount], location)?;
+        let sum = apply_on(self.0.device, Binary { kind }, &[&held, &amount.unwatched()], location)?;
         self.replace(&mut held, sum);
         Ok(())
     }
@@ -172,12 +197,4 @@ impl Variable {
             "cast or reshape the value to the variable's type",
         ))
     }
-}
-
-fn spec_of(device: DeviceId) -> DeviceSpec {
-    let kind = match device.kind {
-        situ_core::DeviceKind::Cpu => DeviceType::Cpu,
-        situ_core::DeviceKind::Gpu => DeviceType::Gpu,
-    };
-    DeviceSpec::device(kind, u32::from(device.index))
 }

@@ -21,7 +21,7 @@ const KEPT: usize = 64;
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     registry.add_where(OpKind::Fused, &DType::ALL, CpuKernel::strided(run), |op, _, _| match op {
-        Op::Fused(fused) => FusedKernel::new(&fused.program).is_some(),
+        Op::Fused(fused) => compiled(&fused.program).is_some(),
         _ => false,
     });
 }

@@ -1,6 +1,8 @@
 //! Elementwise ops of two inputs, with NumPy broadcasting: arithmetic, comparisons, logic.
 
-use super::{Given, Rule, arity, broadcast, float_only, same_dtype, unknown};
+use super::{Given, Rule, UnaryKind, arity, broadcast, float_only, same_dtype, unknown};
+use crate::gradient::elementwise::BINARY_SLOTS;
+use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, TensorType};
 
@@ -152,5 +154,117 @@ impl Rule for Binary {
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         let (class, flops) = self.kind.cost();
         Work::streaming(class, flops, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        if self.kind.is_predicate() { Differentiability::Flat } else { Differentiability::Smooth }
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let ([a, b], y, upstream) = (at.inputs, &at.outputs[0], at.by_output()?) else {
+            return Err(undefined(self.name()));
+        };
+        let mut list = Gradients::new();
+        for (side, input) in [a, b].into_iter().enumerate() {
+            list.push(if at.wants(side) {
+                let derivative = Derivative { kind: self.kind, side };
+                let part = builder.elementwise(&derivative, &[a, b, y, upstream])?;
+                Some(builder.summed_to(&part, builder.shape(input))?)
+            } else {
+                None
+            });
+        }
+        Ok(list)
+    }
+}
+
+/// The derivative by one side at a and b (where y is the value) times the upstream gradient.
+struct Derivative {
+    kind: BinaryKind,
+    side: usize,
+}
+
+impl Elementwise for Derivative {
+    fn slot(&self) -> Option<usize> {
+        Some(BINARY_SLOTS + 2 * self.kind as usize + self.side)
+    }
+
+    fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {
+        use BinaryKind as Kind;
+        let [a, b, y, upstream] = inputs else { return Err(undefined(self.kind.name())) };
+        match (self.kind, self.side) {
+            (Kind::Add, _) | (Kind::Sub, 0) | (Kind::Rem, 0) => Ok(upstream.clone()),
+            (Kind::Sub, _) => builder.neg(upstream),
+            (Kind::Mul, 0) => builder.mul(upstream, b),
+            (Kind::Mul, _) => builder.mul(upstream, a),
+            (Kind::Div, 0) => builder.div(upstream, b),
+            (Kind::Div, _) => {
+                let slope = builder.div(y, b)?;
+                let part = builder.mul(upstream, &slope)?;
+                builder.neg(&part)
+            }
+            (Kind::Rem, _) => {
+                // a − trunc(a / b) · b
+                let rest = builder.sub(a, y)?;
+                let whole = builder.div(&rest, b)?;
+                let whole = builder.unary(UnaryKind::Round, &whole)?;
+                let part = builder.mul(upstream, &whole)?;
+                builder.neg(&part)
+            }
+            (Kind::Pow, 0) => {
+                // b · a^(b − 1), and 0 where b is 0, whatever a is.
+                let zero = builder.scalar(b, 0.0)?;
+                let still = builder.binary(Kind::Equal, b, &zero)?;
+                let less = builder.plus(b, -1.0)?;
+                let power = builder.binary(Kind::Pow, a, &less)?;
+                let slope = builder.mul(b, &power)?;
+                let part = builder.mul(upstream, &slope)?;
+                builder.zero_or(&still, &part)
+            }
+            (Kind::Pow, _) => {
+                // y · log a, and 0 where a has no logarithm.
+                let zero = builder.scalar(a, 0.0)?;
+                let above = builder.binary(Kind::Greater, a, &zero)?;
+                let one = builder.scalar(a, 1.0)?;
+                let safe = builder.select(&above, a, &one)?;
+                let log = builder.unary(UnaryKind::Log, &safe)?;
+                let slope = builder.mul(y, &log)?;
+                let part = builder.mul(upstream, &slope)?;
+                builder.where_or_zero(&above, &part)
+            }
+            // Equals go to the first.
+            (Kind::Maximum, side) => {
+                let first = builder.binary(Kind::GreaterEqual, a, b)?;
+                if side == 0 {
+                    builder.where_or_zero(&first, upstream)
+                } else {
+                    builder.zero_or(&first, upstream)
+                }
+            }
+            (Kind::Minimum, side) => {
+                let first = builder.binary(Kind::LessEqual, a, b)?;
+                if side == 0 {
+                    builder.where_or_zero(&first, upstream)
+                } else {
+                    builder.zero_or(&first, upstream)
+                }
+            }
+            (
+                Kind::Equal
+                | Kind::NotEqual
+                | Kind::Less
+                | Kind::LessEqual
+                | Kind::Greater
+                | Kind::GreaterEqual
+                | Kind::And
+                | Kind::Or
+                | Kind::Xor,
+                _,
+            ) => Err(undefined(self.kind.name())),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Conversion between dtypes.
 
 use super::{Attributes, Given, Rule, arity};
+use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Result, TensorType};
 
@@ -36,5 +37,20 @@ impl Rule for Cast {
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Elementwise, 1.0, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        // To integers and bools it rounds; the sweep never comes here from them.
+        if self.to.is_float() { Differentiability::Smooth } else { Differentiability::Flat }
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let upstream = at.by_output()?;
+        let back = builder.cast(upstream, builder.dtype(&at.inputs[0]))?;
+        Ok(Gradients::from_iter([Some(back)]))
     }
 }

@@ -1,8 +1,10 @@
 //! Cross-entropy of logits, without ever forming the probabilities.
 
-use super::{Given, Rule, arity, float_only, same_dtype};
+use super::{Given, OneHot, Rule, Softmax, arity, float_only, same_dtype};
+use crate::gradient::elementwise::OTHER_SLOTS;
+use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
-use situ_core::{DType, Error, Result, TensorType};
+use situ_core::{Axes, DType, Error, Result, Scalar, TensorType};
 
 /// `−Σ labels · log_softmax(logits)` over the last axis; inputs are logits and labels of the same shape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -42,6 +44,36 @@ impl Rule for CrossEntropy {
         let mut work = Work::streaming(WorkClass::Reduce, 0.0, inputs, outputs);
         work.flops = 18.0 * inputs[0].shape.elements() as f64;
         work
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let [logits, labels] = at.inputs else { return Err(undefined(self.name())) };
+        let shape = builder.shape(logits);
+        let axis = shape.rank() - 1;
+        let upstream = builder.reshaped(at.by_output()?, shape.with_dim(axis, 1)?)?;
+        let by_logits = if at.wants(0) {
+            let shares = builder.emit(Softmax { axis: axis as u8, log: false }.into(), &[logits])?;
+            // The labels of a row may sum to something other than one.
+            let total = builder.sum_keep(labels, Axes::one(axis))?;
+            Some(builder.elementwise(&Back::Dense, &[&shares, &total, labels, &upstream])?)
+        } else {
+            None
+        };
+        let by_labels = if at.wants(1) {
+            let log = builder.emit(Softmax { axis: axis as u8, log: true }.into(), &[logits])?;
+            Some(builder.elementwise(&Back::Labels, &[&log, &upstream])?)
+        } else {
+            None
+        };
+        Ok(Gradients::from_iter([by_logits, by_labels]))
     }
 }
 
@@ -87,5 +119,65 @@ impl Rule for SparseCrossEntropy {
         let mut work = Work::streaming(WorkClass::Reduce, 0.0, inputs, outputs);
         work.flops = 18.0 * inputs[0].shape.elements() as f64;
         work
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let [logits, labels] = at.inputs else { return Err(undefined(self.name())) };
+        let TensorType { dtype, shape } = builder.type_of(logits);
+        let axis = shape.rank() - 1;
+        let upstream = builder.reshaped(at.by_output()?, shape.with_dim(axis, 1)?)?;
+        let shares = builder.emit(Softmax { axis: axis as u8, log: false }.into(), &[logits])?;
+        let (on, off) = (Scalar::of(dtype, 1.0), Scalar::of(dtype, 0.0));
+        let right = builder.emit(OneHot { depth: shape[axis], on, off }.into(), &[labels])?;
+        let by_logits = builder.elementwise(&Back::Sparse, &[&shares, &right, &upstream])?;
+        Ok(Gradients::from_iter([Some(by_logits), None]))
+    }
+}
+
+/// The last step back, of elements.
+enum Back {
+    /// (shares · total − labels) · upstream
+    Dense,
+    /// −log · upstream
+    Labels,
+    /// (shares − right) · upstream
+    Sparse,
+}
+
+impl Elementwise for Back {
+    fn slot(&self) -> Option<usize> {
+        let number = match self {
+            Back::Dense => 4,
+            Back::Labels => 5,
+            Back::Sparse => 6,
+        };
+        Some(OTHER_SLOTS + number)
+    }
+
+    fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {
+        match (self, inputs) {
+            (Back::Dense, [shares, total, labels, upstream]) => {
+                let given = builder.mul(shares, total)?;
+                let off = builder.sub(&given, labels)?;
+                builder.mul(&off, upstream)
+            }
+            (Back::Labels, [log, upstream]) => {
+                let against = builder.neg(log)?;
+                builder.mul(&against, upstream)
+            }
+            (Back::Sparse, [shares, right, upstream]) => {
+                let off = builder.sub(shares, right)?;
+                builder.mul(&off, upstream)
+            }
+            _ => Err(undefined("softmax_cross_entropy")),
+        }
     }
 }

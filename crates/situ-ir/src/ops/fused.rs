@@ -1,6 +1,7 @@
 //! Several elementwise ops as one: no intermediate result goes through memory.
 
 use super::{Attributes, Binary, Cast, Given, Op, Outputs, Rule, Unary, Where};
+use crate::gradient::{Application, Builder, Differentiability, Gradients};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
 use std::sync::Arc;
@@ -178,6 +179,18 @@ impl Rule for Fused {
             }
         }
         Work { flops: flops * elements, ..Work::streaming(class, 0.0, inputs, outputs) }
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        self.program.gradient(builder, at)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tensors made from nothing: constants, ranges, identity matrices.
 
 use super::{Attributes, Given, Rule, arity};
+use crate::gradient::Differentiability;
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
 
@@ -35,6 +36,10 @@ impl Rule for Fill {
     }
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Source
     }
 }
 
@@ -84,6 +89,10 @@ impl Rule for Range {
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 1.0, inputs, outputs)
     }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Source
+    }
 }
 
 /// Ones on the diagonal, zeros elsewhere.
@@ -123,5 +132,9 @@ impl Rule for Eye {
     }
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Source
     }
 }

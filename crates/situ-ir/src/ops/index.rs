@@ -1,6 +1,7 @@
 //! Indexed reads and writes. An index out of range is an error naming the index and its position.
 
 use super::{Attributes, Given, Rule, arity, same_dtype};
+use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, MAX_RANK, Result, Scalar, Shape, TensorType};
 
@@ -70,6 +71,25 @@ impl Rule for Gather {
         work.bytes += inputs[1].bytes() as f64;
         work
     }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let upstream = at.by_output()?;
+        let by_data = if at.wants(0) {
+            let zeros = builder.filled(upstream, builder.shape(&at.inputs[0]), 0.0)?;
+            Some(builder.emit(ScatterAdd { axis: self.axis }.into(), &[&zeros, &at.inputs[1], upstream])?)
+        } else {
+            None
+        };
+        Ok(Gradients::from_iter([by_data, None]))
+    }
 }
 
 /// The first input with the slices of the third added along an axis at the indices of the second. Indices may
@@ -124,6 +144,25 @@ impl Rule for ScatterAdd {
         let mut work = Work::streaming(WorkClass::Gather, 0.0, inputs, outputs);
         work.flops = inputs[2].shape.elements() as f64;
         work
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let upstream = at.by_output()?;
+        let by_data = at.wants(0).then(|| upstream.clone());
+        let by_updates = if at.wants(2) {
+            Some(builder.emit(Gather { axis: self.axis }.into(), &[upstream, &at.inputs[1]])?)
+        } else {
+            None
+        };
+        Ok(Gradients::from_iter([by_data, None, by_updates]))
     }
 }
 
@@ -181,5 +220,9 @@ impl Rule for OneHot {
     }
     fn kernel_dtype(&self, _: &[TensorType], _: &[TensorType]) -> DType {
         self.on.dtype()
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Flat
     }
 }

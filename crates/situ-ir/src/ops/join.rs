@@ -1,8 +1,9 @@
 //! Ops that lay tensors side by side: concat, pad, tile.
 
-use super::{Attributes, Given, Rule, arity, same_dtype};
+use super::{Attributes, Given, Reduce, ReduceKind, Rule, Slice, arity, same_dtype};
+use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms};
 use crate::work::{Work, WorkClass};
-use situ_core::{Error, MAX_RANK, Result, Scalar, Shape, TensorType};
+use situ_core::{Axes, Error, MAX_RANK, Result, Scalar, Shape, TensorType};
 
 /// Joins tensors along an existing axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -58,6 +59,36 @@ impl Rule for Concat {
     }
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let upstream = at.by_output()?;
+        let shape = builder.shape(upstream);
+        let axis = usize::from(self.axis);
+        let mut from = 0;
+        let mut list = Gradients::new();
+        for (number, input) in at.inputs.iter().enumerate() {
+            let size = builder.shape(input)[axis];
+            let mut starts = [0; MAX_RANK];
+            starts[axis] = from;
+            from += size;
+            list.push(if at.wants(number) {
+                let part = shape.with_dim(axis, size)?;
+                let slice = Slice::new(&starts[..shape.rank()], &[1; MAX_RANK][..shape.rank()], &part)?;
+                Some(builder.emit(slice.into(), &[upstream])?)
+            } else {
+                None
+            });
+        }
+        Ok(list)
     }
 }
 
@@ -154,6 +185,20 @@ impl Rule for Pad {
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
     }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let shape = builder.shape(&at.inputs[0]);
+        let inner = Slice::new(self.before(), &[1; MAX_RANK][..shape.rank()], &shape)?;
+        Ok(Gradients::from_iter([Some(builder.emit(inner.into(), &[at.by_output()?])?)]))
+    }
 }
 
 /// Repeats the tensor along each axis.
@@ -218,5 +263,32 @@ impl Rule for Tile {
     }
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let shape = builder.shape(&at.inputs[0]);
+        let mut back = at.by_output()?.clone();
+        for axis in 0..shape.rank() {
+            let repeats = self.repeats[axis];
+            if repeats == 1 {
+                continue;
+            }
+            let now = builder.shape(&back);
+            let outer: usize = now[..axis].iter().product();
+            let inner: usize = now[axis + 1..].iter().product();
+            let apart = builder.reshaped(&back, Shape::new(&[outer, repeats, shape[axis], inner])?)?;
+            let sum = Reduce { kind: ReduceKind::Sum, axes: Axes::one(1), keep_dims: false };
+            let sum = builder.emit(sum.into(), &[&apart])?;
+            back = builder.reshaped(&sum, now.with_dim(axis, shape[axis])?)?;
+        }
+        Ok(Gradients::from_iter([Some(back)]))
     }
 }

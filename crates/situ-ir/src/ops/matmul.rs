@@ -1,6 +1,7 @@
 //! Matrix products, and the bias that usually follows.
 
 use super::{Attributes, Given, Rule, arity, same_dtype};
+use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, MAX_RANK, Result, Shape, TensorType};
 
@@ -106,6 +107,67 @@ impl Rule for Matmul {
         let k = self.dims(inputs).map_or(0, |d| d.k);
         Work::streaming(WorkClass::Matmul, 2.0 * k as f64, inputs, outputs)
     }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let upstream = at.by_output()?;
+        let [a, b] = at.inputs else { return Err(undefined("matmul")) };
+        let by_a = if at.wants(0) {
+            let part = match (self.transpose_a, self.transpose_b) {
+                (false, tb) => product(builder, upstream, b, false, !tb)?,
+                (true, tb) => product(builder, b, upstream, tb, true)?,
+            };
+            Some(builder.summed_to(&part, builder.shape(a))?)
+        } else {
+            None
+        };
+        let by_b = if at.wants(1) { Some(self.by_right(builder, a, b, upstream)?) } else { None };
+        Ok(Gradients::from_iter([by_a, by_b]))
+    }
+}
+
+fn product<B: Builder>(
+    builder: &mut B,
+    a: &B::Value,
+    b: &B::Value,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Result<B::Value> {
+    builder.emit(Matmul { transpose_a, transpose_b }.into(), &[a, b])
+}
+
+impl Matmul {
+    /// The gradient by the right side.
+    fn by_right<B: Builder>(
+        &self,
+        builder: &mut B,
+        a: &B::Value,
+        b: &B::Value,
+        upstream: &B::Value,
+    ) -> Result<B::Value> {
+        let (left, shape) = (builder.shape(a), builder.shape(b));
+        let (mut a, mut upstream) = (a.clone(), upstream.clone());
+        if shape.rank() == 2 && left.rank() > 2 && !self.transpose_a {
+            // One matrix for a whole batch of rows: one product over all of them sums over the batch by the way.
+            let rows = |s: &Shape| Shape::new(&[s.elements() / s[s.rank() - 1].max(1), s[s.rank() - 1]]);
+            if left.elements() > 0 && builder.shape(&upstream).elements() > 0 {
+                a = builder.reshaped(&a, rows(&left)?)?;
+                upstream = builder.reshaped(&upstream, rows(&builder.shape(&upstream))?)?;
+            }
+        }
+        let part = match (self.transpose_a, self.transpose_b) {
+            (ta, false) => product(builder, &a, &upstream, !ta, false)?,
+            (ta, true) => product(builder, &upstream, &a, true, ta)?,
+        };
+        builder.summed_to(&part, shape)
+    }
 }
 
 /// `x + bias`, where the bias runs along the last axis.
@@ -150,5 +212,21 @@ impl Rule for BiasAdd {
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Elementwise, 1.0, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let upstream = at.by_output()?;
+        let by_x = at.wants(0).then(|| upstream.clone());
+        let by_bias =
+            if at.wants(1) { Some(builder.summed_to(upstream, builder.shape(&at.inputs[1]))?) } else { None };
+        Ok(Gradients::from_iter([by_x, by_bias]))
     }
 }

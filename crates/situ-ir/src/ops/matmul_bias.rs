@@ -1,6 +1,7 @@
 //! A matrix product with the bias and the activation that follow it. Only grouping makes it; see `passes::matmul_bias`.
 
 use super::{Attributes, BiasAdd, Given, Matmul, Op, Rule, Unary, arity};
+use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms, none, undefined};
 use crate::work::Work;
 use situ_core::{Error, Result, TensorType};
 
@@ -68,5 +69,41 @@ impl Rule for MatmulBias {
         let unit = outputs.first().map_or(0, |t| t.shape.elements()) as f64;
         work.flops += unit + self.activation.map_or(0.0, |op| op.work(outputs, outputs).flops);
         work
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let [a, b, bias] = at.inputs else { return Err(undefined("matmul_bias")) };
+        let mut upstream = at.by_output()?.clone();
+        let product = builder.emit(self.matmul.into(), &[a, b])?;
+        if let Some(activation) = self.activation {
+            let sum = builder.emit(BiasAdd.into(), &[&product, bias])?;
+            let at = Application {
+                inputs: &[sum],
+                outputs: at.outputs,
+                upstream: &[Some(upstream)],
+                wanted: &[true],
+            };
+            match Op::from(activation).gradient(builder, &at)?.pop().flatten() {
+                Some(before) => upstream = before,
+                None => return Ok(none(3)),
+            }
+        }
+        let sides = Application {
+            inputs: &at.inputs[..2],
+            outputs: &[product],
+            upstream: &[Some(upstream.clone())],
+            wanted: &at.wanted[..2],
+        };
+        let mut list = self.matmul.gradient(builder, &sides)?;
+        list.push(if at.wants(2) { Some(builder.summed_to(&upstream, builder.shape(bias))?) } else { None });
+        Ok(list)
     }
 }

@@ -17,10 +17,11 @@ pub mod random;
 pub mod reduce;
 pub mod select;
 pub mod softmax;
+pub mod stop_gradient;
 pub mod unary;
 pub mod view;
 
-use crate::gradient::{Application, Builder, Gradients, undefined};
+use crate::gradient::{Application, Builder, Differentiability, Gradients, undefined};
 use crate::work::Work;
 use situ_core::{DType, Layout, Result, TensorType};
 use smallvec::SmallVec;
@@ -40,6 +41,7 @@ pub use random::{Distribution, Random};
 pub use reduce::{Reduce, ReduceKind};
 pub use select::Where;
 pub use softmax::Softmax;
+pub use stop_gradient::StopGradient;
 pub use unary::{Unary, UnaryKind};
 pub use view::{Dense, Expand, Permute, Reshape, Slice};
 
@@ -89,7 +91,10 @@ pub trait Rule {
         None
     }
 
-    /// The gradient by each input, from the gradients by the outputs.
+    /// Whether it has a gradient. If it is smooth, [`Rule::gradient`] says what it is.
+    fn differentiability(&self) -> Differentiability;
+
+    /// The gradient by each wanted input, from the gradients by the outputs.
     fn gradient<B: Builder>(
         &self,
         builder: &mut B,
@@ -177,12 +182,20 @@ macro_rules! ops {
                 match self { $(Op::$variant(op) => op.view(input, output)),* }
             }
 
-            /// The gradient by each input, from the gradients by the outputs.
+            /// Whether it has a gradient.
+            pub fn differentiability(&self) -> Differentiability {
+                match self { $(Op::$variant(op) => op.differentiability()),* }
+            }
+
+            /// The gradient by each wanted input, from the gradients by the outputs. Of an op that is not smooth: none.
             pub fn gradient<B: Builder>(
                 &self,
                 builder: &mut B,
                 at: &Application<'_, B::Value>,
             ) -> Result<Gradients<B::Value>> {
+                if self.differentiability() != Differentiability::Smooth {
+                    return Ok(crate::gradient::none(at.inputs.len()));
+                }
                 match self { $(Op::$variant(op) => op.gradient(builder, at)),* }
             }
         }
@@ -197,7 +210,7 @@ ops! {
     Unary Binary Where Cast
     Matmul BiasAdd LayerNorm
     Reduce Softmax CrossEntropy SparseCrossEntropy
-    Reshape Permute Expand Slice Dense
+    Reshape Permute Expand Slice Dense StopGradient
     Concat Pad Tile
     Gather ScatterAdd OneHot
     Fill Range Eye Random

@@ -2,6 +2,7 @@
 //! device and any number of threads.
 
 use super::{Attributes, Given, Rule, arity};
+use crate::gradient::Differentiability;
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Real, Result, Shape, TensorType};
 
@@ -155,5 +156,9 @@ impl Rule for Random {
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Transcendental, 40.0, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Source
     }
 }

@@ -1,6 +1,8 @@
 //! Reductions over any axes.
 
-use super::{Attributes, Given, Rule, arity, float_only, unknown};
+use super::{Attributes, BinaryKind, Given, Rule, arity, float_only, unknown};
+use crate::gradient::elementwise::OTHER_SLOTS;
+use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{Axes, DType, Error, Result, Shape, TensorType};
 
@@ -158,5 +160,117 @@ impl Rule for Reduce {
         let mut work = Work::streaming(WorkClass::Reduce, 0.0, inputs, outputs);
         work.flops = inputs[0].shape.elements() as f64;
         work
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        match self.kind {
+            ReduceKind::Sum | ReduceKind::Mean | ReduceKind::Max | ReduceKind::Min | ReduceKind::Prod => {
+                Differentiability::Smooth
+            }
+            ReduceKind::Any | ReduceKind::All | ReduceKind::ArgMax | ReduceKind::ArgMin => {
+                Differentiability::Flat
+            }
+        }
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let x = &at.inputs[0];
+        let shape = builder.shape(x);
+        let mut kept = [0; situ_core::MAX_RANK];
+        for (axis, size) in shape.iter().enumerate() {
+            kept[axis] = if self.axes.contains(axis) { 1 } else { *size };
+        }
+        let kept = Shape::new(&kept[..shape.rank()])?;
+        let count: usize = self.axes.iter().map(|a| shape[a]).product();
+        let upstream = builder.reshaped(at.by_output()?, kept)?;
+        let back = match self.kind {
+            ReduceKind::Sum => builder.expanded(&upstream, shape)?,
+            ReduceKind::Mean => {
+                let share = builder.scaled(&upstream, 1.0 / count as f64)?;
+                builder.expanded(&share, shape)?
+            }
+            ReduceKind::Max | ReduceKind::Min => {
+                // Equals share evenly.
+                let y = builder.reshaped(&at.outputs[0], kept)?;
+                let reached = builder.elementwise(&Reached, &[x, &y])?;
+                let sharers = builder.sum_keep(&reached, self.axes)?;
+                builder.elementwise(&Shared, &[&reached, &sharers, &upstream])?
+            }
+            ReduceKind::Prod => {
+                // The product of the others, which y / x is only where x is not zero.
+                let others = builder.elementwise(&OneForZero, &[x])?;
+                let product = Reduce { keep_dims: true, ..*self };
+                let others = builder.emit(product.into(), &[&others])?;
+                let zero = builder.elementwise(&IsZero, &[x])?;
+                let zeros = builder.sum_keep(&zero, self.axes)?;
+                builder.elementwise(&Others, &[x, &others, &zeros, &upstream])?
+            }
+            ReduceKind::Any | ReduceKind::All | ReduceKind::ArgMax | ReduceKind::ArgMin => {
+                return Err(undefined(self.kind.name()));
+            }
+        };
+        Ok(Gradients::from_iter([Some(back)]))
+    }
+}
+
+macro_rules! function {
+    ($($(#[$doc:meta])* $name:ident $slot:literal |$builder:ident, $($input:ident),+| $body:block)*) => {$(
+        $(#[$doc])*
+        struct $name;
+
+        impl Elementwise for $name {
+            fn slot(&self) -> Option<usize> {
+                Some(OTHER_SLOTS + $slot)
+            }
+
+            fn build<B: Builder>(&self, $builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {
+                let [$($input),+] = inputs else { return Err(undefined("reduce")) };
+                $body
+            }
+        }
+    )*};
+}
+
+function! {
+    /// 1 where x is the extreme, else 0.
+    Reached 8 |b, x, y| {
+        let equal = b.binary(BinaryKind::Equal, x, y)?;
+        b.cast(&equal, b.dtype(x))
+    }
+    /// The upstream gradient, shared between those that reached the extreme.
+    Shared 9 |b, reached, sharers, upstream| {
+        let part = b.mul(reached, upstream)?;
+        b.div(&part, sharers)
+    }
+    /// x, but 1 where it is 0.
+    OneForZero 10 |b, x| {
+        let zero = b.scalar(x, 0.0)?;
+        let is_zero = b.binary(BinaryKind::Equal, x, &zero)?;
+        let one = b.scalar(x, 1.0)?;
+        b.select(&is_zero, &one, x)
+    }
+    /// 1 where x is 0, else 0.
+    IsZero 11 |b, x| {
+        let zero = b.scalar(x, 0.0)?;
+        let is_zero = b.binary(BinaryKind::Equal, x, &zero)?;
+        b.cast(&is_zero, b.dtype(x))
+    }
+    /// The product of the other elements, from the product of those that are not 0 and the number of those that are.
+    Others 12 |b, x, product, zeros, upstream| {
+        let zero = b.scalar(x, 0.0)?;
+        let one = b.scalar(x, 1.0)?;
+        let is_zero = b.binary(BinaryKind::Equal, x, &zero)?;
+        let no_zero = b.binary(BinaryKind::Equal, zeros, &zero)?;
+        let one_zero = b.binary(BinaryKind::Equal, zeros, &one)?;
+        let divisor = b.select(&is_zero, &one, x)?;
+        let divided = b.div(product, &divisor)?;
+        let of_others = b.where_or_zero(&no_zero, &divided)?;
+        let of_zero = b.where_or_zero(&one_zero, product)?;
+        let others = b.select(&is_zero, &of_zero, &of_others)?;
+        b.mul(&others, upstream)
     }
 }

@@ -1,6 +1,8 @@
 //! Choosing between two tensors element by element.
 
 use super::{Given, Rule, arity, broadcast, same_dtype};
+use crate::gradient::elementwise::OTHER_SLOTS;
+use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, TensorType};
 
@@ -41,5 +43,46 @@ impl Rule for Where {
 
     fn kernel_dtype(&self, inputs: &[TensorType], _: &[TensorType]) -> DType {
         inputs[1].dtype
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let upstream = at.by_output()?;
+        let condition = &at.inputs[0];
+        let mut by_side = |side: usize, holds: bool| {
+            if !at.wants(side) {
+                return Ok(None);
+            }
+            let part = builder.elementwise(&Side { holds }, &[condition, upstream])?;
+            builder.summed_to(&part, builder.shape(&at.inputs[side])).map(Some)
+        };
+        Ok(Gradients::from_iter([None, by_side(1, true)?, by_side(2, false)?]))
+    }
+}
+
+/// What flows back to one side: the upstream gradient where that side was taken.
+struct Side {
+    holds: bool,
+}
+
+impl Elementwise for Side {
+    fn slot(&self) -> Option<usize> {
+        Some(OTHER_SLOTS + usize::from(self.holds))
+    }
+
+    fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {
+        let [condition, upstream] = inputs else { return Err(crate::gradient::undefined("where")) };
+        if self.holds {
+            builder.where_or_zero(condition, upstream)
+        } else {
+            builder.zero_or(condition, upstream)
+        }
     }
 }

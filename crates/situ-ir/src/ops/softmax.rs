@@ -1,8 +1,10 @@
 //! Softmax over one axis.
 
-use super::{Attributes, Given, Rule, arity, float_only};
+use super::{Attributes, Given, Rule, UnaryKind, arity, float_only};
+use crate::gradient::elementwise::OTHER_SLOTS;
+use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
-use situ_core::{Error, Result, TensorType};
+use situ_core::{Axes, Error, Result, TensorType};
 
 /// `e^x / Σ e^x` over an axis, shifted by the maximum so that it never overflows; or its logarithm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -47,5 +49,49 @@ impl Rule for Softmax {
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Reduce, 18.0, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let (upstream, y) = (at.by_output()?, &at.outputs[0]);
+        let axes = Axes::one(usize::from(self.axis));
+        let back = if self.log {
+            let sum = builder.sum_keep(upstream, axes)?;
+            builder.elementwise(&Back { log: true }, &[y, &sum, upstream])?
+        } else {
+            let weighted = builder.mul(upstream, y)?;
+            let sum = builder.sum_keep(&weighted, axes)?;
+            builder.elementwise(&Back { log: false }, &[y, &sum, upstream])?
+        };
+        Ok(Gradients::from_iter([Some(back)]))
+    }
+}
+
+/// The last step back, from the result, a sum over the axis and the upstream gradient.
+struct Back {
+    log: bool,
+}
+
+impl Elementwise for Back {
+    fn slot(&self) -> Option<usize> {
+        Some(OTHER_SLOTS + 2 + usize::from(self.log))
+    }
+
+    fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {
+        let [y, sum, upstream] = inputs else { return Err(undefined("softmax")) };
+        if self.log {
+            let share = builder.unary(UnaryKind::Exp, y)?;
+            let common = builder.mul(&share, sum)?;
+            return builder.sub(upstream, &common);
+        }
+        let own = builder.sub(upstream, sum)?;
+        builder.mul(y, &own)
     }
 }

@@ -1,6 +1,8 @@
 //! Elementwise ops of one input.
 
-use super::{Attributes, Given, Rule, arity, float_only, unknown};
+use super::{Attributes, BinaryKind, Given, Rule, arity, float_only, unknown};
+use crate::gradient::elementwise::UNARY_SLOTS;
+use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Real, Result, TensorType};
 
@@ -214,5 +216,135 @@ impl Rule for Unary {
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         let (class, flops) = self.kind.cost();
         Work::streaming(class, flops, inputs, outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        match self.kind {
+            UnaryKind::Sign | UnaryKind::Floor | UnaryKind::Ceil | UnaryKind::Round => {
+                Differentiability::Flat
+            }
+            UnaryKind::Not | UnaryKind::IsNan => Differentiability::Flat,
+            _ => Differentiability::Smooth,
+        }
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let (x, y, upstream) = (&at.inputs[0], &at.outputs[0], at.by_output()?);
+        let back = builder.elementwise(&Derivative(*self), &[x, y, upstream])?;
+        Ok(Gradients::from_iter([Some(back)]))
+    }
+}
+
+/// The derivative at x (where y is the value) times the upstream gradient.
+struct Derivative(Unary);
+
+impl Elementwise for Derivative {
+    fn slot(&self) -> Option<usize> {
+        let parameters = self.0.kind.param(0).1;
+        (!parameters).then_some(UNARY_SLOTS + self.0.kind as usize)
+    }
+
+    fn build<B: Builder>(&self, b: &mut B, inputs: &[B::Value]) -> Result<B::Value> {
+        use UnaryKind as Kind;
+        let [x, y, upstream] = inputs else { return Err(undefined(self.0.name())) };
+        let [first, second] = self.0.params.map(|p| p.0);
+        let slope = match self.0.kind {
+            Kind::Neg => return b.neg(upstream),
+            Kind::Abs => b.unary(Kind::Sign, x)?,
+            Kind::Exp => y.clone(),
+            Kind::Log => return b.div(upstream, x),
+            Kind::Log1p => {
+                let beside = b.plus(x, 1.0)?;
+                return b.div(upstream, &beside);
+            }
+            Kind::Sqrt => {
+                let twice = b.add(y, y)?;
+                return b.div(upstream, &twice);
+            }
+            Kind::Rsqrt => {
+                let square = b.unary(Kind::Square, y)?;
+                let cube = b.mul(&square, y)?;
+                b.scaled(&cube, -0.5)?
+            }
+            Kind::Square => b.add(x, x)?,
+            Kind::Reciprocal => {
+                let square = b.unary(Kind::Square, y)?;
+                b.neg(&square)?
+            }
+            Kind::Sin => b.unary(Kind::Cos, x)?,
+            Kind::Cos => {
+                let sine = b.unary(Kind::Sin, x)?;
+                b.neg(&sine)?
+            }
+            Kind::Tanh => {
+                let square = b.unary(Kind::Square, y)?;
+                let one = b.scalar(x, 1.0)?;
+                b.sub(&one, &square)?
+            }
+            Kind::Sigmoid => {
+                let one = b.scalar(x, 1.0)?;
+                let rest = b.sub(&one, y)?;
+                b.mul(y, &rest)?
+            }
+            Kind::Relu => {
+                let zero = b.scalar(x, 0.0)?;
+                let above = b.binary(BinaryKind::Greater, y, &zero)?;
+                return b.where_or_zero(&above, upstream);
+            }
+            Kind::LeakyRelu => {
+                let zero = b.scalar(x, 0.0)?;
+                let above = b.binary(BinaryKind::Greater, x, &zero)?;
+                let (one, below) = (b.scalar(x, 1.0)?, b.scalar(x, first)?);
+                b.select(&above, &one, &below)?
+            }
+            Kind::Elu => {
+                let zero = b.scalar(x, 0.0)?;
+                let above = b.binary(BinaryKind::Greater, x, &zero)?;
+                let (one, below) = (b.scalar(x, 1.0)?, b.plus(y, first)?);
+                b.select(&above, &one, &below)?
+            }
+            Kind::Gelu => {
+                // Φ(x) + x · φ(x)
+                let within = b.scaled(x, std::f64::consts::FRAC_1_SQRT_2)?;
+                let error = b.unary(Kind::Erf, &within)?;
+                let both = b.plus(&error, 1.0)?;
+                let share = b.scaled(&both, 0.5)?;
+                let square = b.unary(Kind::Square, x)?;
+                let exponent = b.scaled(&square, -0.5)?;
+                let bell = b.unary(Kind::Exp, &exponent)?;
+                let density = b.scaled(&bell, 1.0 / (2.0 * std::f64::consts::PI).sqrt())?;
+                let moving = b.mul(x, &density)?;
+                b.add(&share, &moving)?
+            }
+            Kind::Silu => {
+                let share = b.unary(Kind::Sigmoid, x)?;
+                let one = b.scalar(x, 1.0)?;
+                let rest = b.sub(&one, &share)?;
+                let moving = b.mul(y, &rest)?;
+                b.add(&share, &moving)?
+            }
+            Kind::Softplus => b.unary(Kind::Sigmoid, x)?,
+            Kind::Erf => {
+                let square = b.unary(Kind::Square, x)?;
+                let exponent = b.neg(&square)?;
+                let bell = b.unary(Kind::Exp, &exponent)?;
+                b.scaled(&bell, std::f64::consts::FRAC_2_SQRT_PI)?
+            }
+            Kind::Clip => {
+                let (low, high) = (b.scalar(x, first)?, b.scalar(x, second)?);
+                let from = b.binary(BinaryKind::GreaterEqual, x, &low)?;
+                let to = b.binary(BinaryKind::LessEqual, x, &high)?;
+                let within = b.binary(BinaryKind::And, &from, &to)?;
+                return b.where_or_zero(&within, upstream);
+            }
+            Kind::Sign | Kind::Floor | Kind::Ceil | Kind::Round | Kind::Not | Kind::IsNan => {
+                return Err(undefined(self.0.name()));
+            }
+        };
+        b.mul(upstream, &slope)
     }
 }

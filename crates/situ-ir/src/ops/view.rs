@@ -1,8 +1,9 @@
 //! Ops that only look at their input differently: they cost nothing until a kernel needs their result dense.
 
-use super::{Attributes, Given, Rule, arity};
+use super::{Attributes, Given, Pad, Rule, arity};
+use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms};
 use crate::work::{Work, WorkClass};
-use situ_core::{Error, Layout, MAX_RANK, Result, Shape, TensorType};
+use situ_core::{Error, Layout, MAX_RANK, Result, Scalar, Shape, TensorType};
 
 /// Every element of the result is read once and written once, if it must be moved at all.
 fn moved(outputs: &[TensorType]) -> Work {
@@ -50,6 +51,19 @@ impl Rule for Reshape {
     }
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         input.reshape(output.shape)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let back = builder.reshaped(at.by_output()?, builder.shape(&at.inputs[0]))?;
+        Ok(Gradients::from_iter([Some(back)]))
     }
 }
 
@@ -127,6 +141,23 @@ impl Rule for Permute {
         }
         Some(input.permute(&perm[..usize::from(self.rank)], output.shape))
     }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let mut inverse = [0; MAX_RANK];
+        for (to, from) in self.order().enumerate() {
+            inverse[from] = to;
+        }
+        let back = Permute::new(&inverse[..usize::from(self.rank)])?;
+        Ok(Gradients::from_iter([Some(builder.emit(back.into(), &[at.by_output()?])?)]))
+    }
 }
 
 /// Broadcast to a larger shape: axes of size 1 repeat, new axes come in front.
@@ -171,6 +202,19 @@ impl Rule for Expand {
     }
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         Some(input.expand(output.shape))
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let back = builder.summed_to(at.by_output()?, builder.shape(&at.inputs[0]))?;
+        Ok(Gradients::from_iter([Some(back)]))
     }
 }
 
@@ -263,6 +307,78 @@ impl Rule for Slice {
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         Some(input.slice(self.starts(), self.steps(), output.shape))
     }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let shape = builder.shape(&at.inputs[0]);
+        let mut back = at.by_output()?.clone();
+        for axis in 0..shape.rank() {
+            let along = Along { start: self.starts[axis], step: self.steps[axis], size: shape[axis] };
+            back = along.spread(builder, &back, axis)?;
+        }
+        Ok(Gradients::from_iter([Some(back)]))
+    }
+}
+
+/// How a slice takes one axis.
+struct Along {
+    start: usize,
+    step: isize,
+    size: usize,
+}
+
+impl Along {
+    /// Puts the elements of `x` along an axis where the slice took them from, with zeros elsewhere.
+    fn spread<B: Builder>(&self, builder: &mut B, x: &B::Value, axis: usize) -> Result<B::Value> {
+        let shape = builder.shape(x);
+        let count = shape[axis];
+        if count == 0 {
+            return builder.filled(x, shape.with_dim(axis, self.size)?, 0.0);
+        }
+        let mut x = x.clone();
+        let stride = self.step.unsigned_abs();
+        if self.step < 0 {
+            x = builder.emit(reversed(&shape, axis)?.into(), &[&x])?;
+        }
+        let first = if self.step < 0 { self.start - (count - 1) * stride } else { self.start };
+        let mut taken = count;
+        if stride > 1 && count > 1 {
+            // Each element is followed by as many zeros as the step leaves out; the last one's are cut off.
+            let outer: usize = shape[..axis].iter().product();
+            let inner: usize = shape[axis + 1..].iter().product();
+            let apart = builder.reshaped(&x, Shape::new(&[outer, count, 1, inner])?)?;
+            let zero = Scalar::of(builder.dtype(&x), 0.0);
+            let pad = Pad::new(&[(0, 0), (0, 0), (0, stride - 1), (0, 0)], zero)?;
+            let padded = builder.emit(pad.into(), &[&apart])?;
+            let joined = builder.reshaped(&padded, Shape::new(&[outer, count * stride, inner])?)?;
+            taken = (count - 1) * stride + 1;
+            let cut = Slice::new(&[0; 3], &[1; 3], &[outer, taken, inner])?;
+            let cut = builder.emit(cut.into(), &[&joined])?;
+            x = builder.reshaped(&cut, shape.with_dim(axis, taken)?)?;
+        }
+        if taken == self.size {
+            return Ok(x);
+        }
+        let mut widths = [(0, 0); MAX_RANK];
+        widths[axis] = (first, self.size - first - taken);
+        let pad = Pad::new(&widths[..shape.rank()], Scalar::of(builder.dtype(&x), 0.0))?;
+        builder.emit(pad.into(), &[&x])
+    }
+}
+
+/// The slice that turns one axis round.
+fn reversed(shape: &Shape, axis: usize) -> Result<Slice> {
+    let (mut starts, mut steps) = ([0; MAX_RANK], [1; MAX_RANK]);
+    starts[axis] = shape[axis].saturating_sub(1);
+    steps[axis] = -1;
+    Slice::new(&starts[..shape.rank()], &steps[..shape.rank()], shape)
 }
 
 /// The same tensor, dense: what turns a view into memory of its own.
@@ -287,5 +403,18 @@ impl Rule for Dense {
     }
     fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
         moved(outputs)
+    }
+
+    fn differentiability(&self) -> Differentiability {
+        Differentiability::Smooth
+    }
+
+    fn gradient<B: Builder>(
+        &self,
+        builder: &mut B,
+        at: &Application<'_, B::Value>,
+    ) -> Result<Gradients<B::Value>> {
+        let _ = builder;
+        Ok(Gradients::from_iter([Some(at.by_output()?.clone())]))
     }
 }

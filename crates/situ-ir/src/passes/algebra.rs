@@ -40,6 +40,7 @@ impl Rule for Algebra {
             | Op::Expand(_)
             | Op::Slice(_)
             | Op::Dense(_)
+            | Op::StopGradient(_)
             | Op::Concat(_)
             | Op::Pad(_)
             | Op::Tile(_) => views::rewrite(site, op, inputs)?,

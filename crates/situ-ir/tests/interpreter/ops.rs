@@ -56,7 +56,7 @@ pub fn apply(op: &Op, inputs: &[Array], types: &[TensorType]) -> Vec<Array> {
             let scaled = each(ty, &[normal, inputs[1].clone()], |x| binary(BinaryKind::Mul, x[0], x[1]));
             each(ty, &[scaled, inputs[2].clone()], |x| binary(BinaryKind::Add, x[0], x[1]))
         }
-        Op::Reshape(_) | Op::Dense(_) => Array::new(ty, inputs[0].data.clone()),
+        Op::Reshape(_) | Op::Dense(_) | Op::StopGradient(_) => Array::new(ty, inputs[0].data.clone()),
         Op::Permute(op) => {
             let order: Vec<usize> = op.order().collect();
             made(ty, |index| {

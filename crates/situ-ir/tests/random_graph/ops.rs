@@ -195,7 +195,7 @@ fn cross_entropy(m: &mut Making<'_>) -> Option<Value> {
 fn view(m: &mut Making<'_>) -> Option<Value> {
     let input = m.any();
     let shape = m.builder.type_of(input).shape;
-    match m.rng.below(6) {
+    match m.rng.below(7) {
         0 => {
             let flat = Shape::new(&[shape.elements()]).ok()?;
             let to = if m.rng.chance(2) { m.builder.type_of(m.values[0]).shape } else { flat };
@@ -226,6 +226,7 @@ fn view(m: &mut Making<'_>) -> Option<Value> {
             }
             m.add(Slice::new(&starts, &steps, &sizes).ok()?, &[input])
         }
+        5 => m.add(StopGradient, &[input]),
         _ => m.add(Dense, &[input]),
     }
 }

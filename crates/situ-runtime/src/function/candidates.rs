@@ -163,5 +163,5 @@ pub(crate) fn input_types(graph: &Graph, node: &Node) -> SmallVec<[TensorType; 4
 
 /// Whether an op only looks at its input differently.
 pub(crate) fn is_view(op: &Op) -> bool {
-    matches!(op, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Slice(_))
+    matches!(op, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Slice(_) | Op::StopGradient(_))
 }

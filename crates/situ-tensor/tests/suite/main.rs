@@ -2,4 +2,5 @@
 
 mod determinism;
 mod devices;
+mod gradients;
 mod random;

@@ -3,11 +3,12 @@
 //! A case is an op, its inputs and a naive reference in f64 and i64 that shares nothing with any kernel. Families of
 //! ops are files; adding an op is one file with a `cases` function and one line in [`all`].
 //! A kernel that a device lacks is listed as absent (see [`absent`]), never passed over.
-//! Left to others: gradients, which come with training; wrong calls, which are a table of their own.
+//! Gradients are checked on the same cases (see [`gradients`]). Left to others: wrong calls, which are a table of their own.
 
 pub mod absent;
 pub mod case;
 pub mod compare;
+pub mod gradients;
 pub mod run;
 
 mod bias_add;

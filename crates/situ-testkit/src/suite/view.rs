@@ -5,7 +5,7 @@ use crate::array::{Array, indices, position};
 use crate::input::{Form, Input};
 use crate::numbers::{Noise, special};
 use situ_core::{DType, Shape};
-use situ_ir::ops::{Dense, Expand, Permute, Reshape, Slice};
+use situ_ir::ops::{Dense, Expand, Permute, Reshape, Slice, StopGradient};
 
 pub(super) fn cases(list: &mut Vec<Case>) {
     for dtype in DType::ALL {
@@ -15,6 +15,7 @@ pub(super) fn cases(list: &mut Vec<Case>) {
         expansions(list, dtype, &mut noise);
         slices(list, dtype, &mut noise);
         copies(list, dtype, &mut noise);
+        stops(list, dtype, &mut noise);
     }
 }
 
@@ -130,4 +131,13 @@ fn copies(list: &mut Vec<Case>, dtype: DType, noise: &mut Noise) {
     push("expanded", Input::expanded(noise.array(dtype, &[5, 1]), &[2, 5, 3]));
     push("large transposed", Input::formed(noise.array(dtype, &[263, 277]), Form::Transposed));
     push("large stepped", Input::formed(noise.array(dtype, &[263, 27]), Form::Stepped));
+}
+
+fn stops(list: &mut Vec<Case>, dtype: DType, noise: &mut Noise) {
+    for form in Form::VIEWS {
+        let array = noise.array(dtype, &[4, 3]);
+        list.push(Case::formed("", form, StopGradient, vec![array], Tolerance::BITS, |i| {
+            i[0].clone().into()
+        }));
+    }
 }

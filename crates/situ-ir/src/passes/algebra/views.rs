@@ -45,6 +45,7 @@ pub(super) fn rewrite(site: &mut Site<'_>, op: &Op, inputs: &[Value]) -> Result<
             });
             if is_view { Ok(None) } else { site.become_value(x, "it is dense already") }
         }
+        (Op::StopGradient(_), _) => site.become_value(x, "there is no gradient to stop any more"),
         (Op::Concat(_), _) if inputs.len() == 1 => site.become_value(x, "there is nothing to join"),
         (Op::Pad(_) | Op::Tile(_), _) if before == after => site.become_value(x, "nothing is added"),
         _ => Ok(None),
