@@ -227,7 +227,7 @@ fn a_loop_is_differentiated_outside_of_functions_and_is_a_named_error_inside() -
         let tape = Tape::new();
         let x = tape.watch(x)?;
         let limit = tensor(100.0f32)?;
-        let end = while_loop(&[x.clone()], |s| s[0].less(&limit), |s| Ok(vec![s[0].square()?]))?;
+        let end = while_loop(std::slice::from_ref(&x), |s| s[0].less(&limit), |s| Ok(vec![s[0].square()?]))?;
         Ok(tape.gradient(&end[0], &x)?.expect("connected"))
     };
     // 3 → 9 → 81 → 6561 = x⁸

@@ -172,7 +172,7 @@ fn empty_tensors_cost_next_to_nothing_and_work() -> Result<()> {
             let _scope = device(name)?;
             let nothing = zeros(&[0, 3], DType::F32)?;
             let sum = nothing.add(&nothing)?;
-            assert_eq!(sum.to_vec::<f32>()?, []);
+            assert!(sum.to_vec::<f32>()?.is_empty());
             assert!(info(&runtime, name).in_use <= 1024);
         }
         Ok(())

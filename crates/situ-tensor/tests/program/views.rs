@@ -40,7 +40,7 @@ fn slices_follow_python() -> Result<()> {
         assert_eq!(at(Span::ALL.by(4))?, [0, 4]);
         assert_eq!(at(Span::ALL.by(-2))?, [5, 3, 1]);
         assert_eq!(at(Span { start: Some(4), stop: Some(1), step: -1 })?, [4, 3, 2]);
-        assert_eq!(at(Span { start: Some(4), stop: Some(2), step: 1 })?, []);
+        assert!(at(Span { start: Some(4), stop: Some(2), step: 1 })?.is_empty());
         assert_eq!(at((-100..100).into())?, [0, 1, 2, 3, 4, 5]);
         assert_eq!(at(Span::ALL.by(isize::MAX))?, [0]);
         assert_eq!(at(Span::ALL.by(isize::MIN))?, [5]);
