@@ -7,7 +7,7 @@
 //! Promise: two calls with the same level and the same input give the same bits. Two levels may differ in the last bits,
 //! because [`Isa::mul_add`] rounds once where the hardware has a fused multiply-add and twice where it has not.
 
-use crate::wide::Wide;
+use crate::wide::{PowersOfTwo, Tail};
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -86,7 +86,7 @@ fn has_avx512() -> bool {
 }
 
 /// What a loop body may know about the level it is being compiled for.
-pub trait Isa: Wide<f32> + Wide<f64> + Copy + Send + Sync + 'static {
+pub trait Isa: Tail<f32> + Tail<f64> + PowersOfTwo + Copy + Send + Sync + 'static {
     /// The level itself.
     const LEVEL: Level;
     /// Whether a fused multiply-add is one instruction here.

@@ -1,4 +1,20 @@
-//! Copies that write past the caches, for results that would not stay in them anyway.
+//! What is told to the caches: copies that write past them, for results that would not stay in them anyway, and lines to fetch early.
+
+/// Bytes of a cache line, on nearly every processor.
+pub(crate) const LINE_BYTES: usize = 64;
+
+/// Asks for a cache line that will be read soon; any address will do. Processors fetch ahead by themselves, but not across pages of
+/// 4 KiB, and not while they are busy with the page before.
+#[inline(always)]
+pub(crate) fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has SSE, and a prefetch neither faults nor changes anything.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
 
 /// Copies `len` bytes from a small buffer in cache to memory, with streaming stores where the processor has them.
 ///

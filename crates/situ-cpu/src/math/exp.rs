@@ -4,13 +4,13 @@ use super::horner;
 use crate::level::Isa;
 
 /// Adding and subtracting 1.5 · 2^23 rounds to the nearest integer, and leaves that integer in the low bits.
-const ROUND: f32 = 12_582_912.0;
+pub(crate) const ROUND: f32 = 12_582_912.0;
 /// ln 2 with so few bits that its product with any exponent is exact, and what is missing.
-pub(super) const LN2_HIGH: f32 = 0.693_145_75;
-pub(super) const LN2_LOW: f32 = 1.428_606_8e-6;
+pub(crate) const LN2_HIGH: f32 = 0.693_145_75;
+pub(crate) const LN2_LOW: f32 = 1.428_606_8e-6;
 /// `(e^r - 1 - r) / r²` on |r| ≤ ln2 / 2, weighted so that `e^r - 1` has a relative error of 1.4e-8.
 #[allow(clippy::excessive_precision)] // the digits of the fit
-const TAIL: [f32; 5] = [0.5, 0.16666537523, 0.041666265577, 0.0083672469482, 0.0013947597472];
+pub(crate) const TAIL: [f32; 5] = [0.5, 0.16666537523, 0.041666265577, 0.0083672469482, 0.0013947597472];
 
 /// `2^n` for an `n` from -126 to 127.
 #[inline(always)]

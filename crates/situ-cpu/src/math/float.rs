@@ -2,7 +2,9 @@
 
 use super::TRIG_LIMIT;
 use crate::level::Isa;
-use crate::wide::row::{AsIs, Largest, Plus, SquaredDistance, reduce_wide};
+use crate::wide::exp::write_exponentials;
+use crate::wide::row::{AsIs, Largest, Plus, SquaredDistance, reduce_wide, scale_wide};
+use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 unsafe extern "C" {
@@ -35,6 +37,12 @@ pub trait Float:
     fn squared_distances_row<I: Isa>(row: &[Self], mean: Self) -> Self;
     /// The largest of a row, -inf of none; NaN may or may not come through.
     fn largest_in_row<I: Isa>(row: &[Self]) -> Self;
+    /// Multiplies a row's elements by `factor`.
+    fn scale_row<I: Isa>(row: &mut [Self], factor: Self);
+    /// Writes `e^(x - shift)` of a row, whose largest is `shift`, to `y`, which is as long; gives the sum, as a tree.
+    /// What lies `ahead` elements further on will be wanted soon.
+    fn exponentials_row<I: Isa>(row: &[Self], shift: Self, y: &mut [MaybeUninit<Self>], ahead: usize)
+    -> Self;
     const INFINITY: Self;
     const NEG_INFINITY: Self;
     /// Up to this |x|, `sin` and `cos` may be used.
@@ -80,6 +88,11 @@ macro_rules! rows {
             unsafe { reduce_wide::<I, $t, Plus, SquaredDistance<$t>>(row, SquaredDistance(mean)) }
         }
         #[inline(always)]
+        fn scale_row<I: Isa>(row: &mut [$t], factor: $t) {
+            // SAFETY: as above.
+            unsafe { scale_wide::<I, $t>(row, factor, 0.0) }
+        }
+        #[inline(always)]
         fn largest_in_row<I: Isa>(row: &[$t]) -> $t {
             // SAFETY: as above.
             unsafe { reduce_wide::<I, $t, Largest, AsIs<$t>>(row, AsIs(<$t>::NEG_INFINITY)) }
@@ -109,6 +122,11 @@ macro_rules! standard {
 
 impl Float for f32 {
     rows!(f32);
+    #[inline(always)]
+    fn exponentials_row<I: Isa>(row: &[f32], shift: f32, y: &mut [MaybeUninit<f32>], ahead: usize) -> f32 {
+        // SAFETY: this is generic over the level it is compiled in.
+        unsafe { write_exponentials::<I>(row, shift, y, ahead) }
+    }
     const ZERO: f32 = 0.0;
     const ONE: f32 = 1.0;
     const INFINITY: f32 = f32::INFINITY;
@@ -152,6 +170,15 @@ impl Float for f32 {
 
 impl Float for f64 {
     rows!(f64);
+    #[inline(always)]
+    fn exponentials_row<I: Isa>(row: &[f64], shift: f64, y: &mut [MaybeUninit<f64>], _ahead: usize) -> f64 {
+        assert_eq!(row.len(), y.len());
+        for (y, x) in y.iter_mut().zip(row) {
+            y.write((*x - shift).exp());
+        }
+        // SAFETY: every element was written above.
+        Self::sum_row::<I>(unsafe { &*(std::ptr::from_mut(y) as *const [f64]) })
+    }
     const ZERO: f64 = 0.0;
     const ONE: f64 = 1.0;
     const INFINITY: f64 = f64::INFINITY;

@@ -9,7 +9,7 @@
 //! to the precision they are used in.
 
 mod erf;
-mod exp;
+pub(crate) mod exp;
 mod float;
 mod log;
 mod pow;

@@ -29,35 +29,9 @@ fn sum_of_exponentials<I: Isa, T: Float>(x: &[T], shift: T) -> T {
     let mut buffer = [MaybeUninit::uninit(); PIECE];
     let mut total = T::ZERO;
     for x in x.chunks(PIECE) {
-        let piece = exponentials::<I, T>(x, shift, &mut buffer[..x.len()]);
-        total = total + T::sum_row::<I>(piece);
+        total = total + T::exponentials_row::<I>(x, shift, &mut buffer[..x.len()], PIECE);
     }
     total
-}
-
-/// Writes `e^(x - shift)` to `y`, which is as long, and gives it back written. The last few elements go through the vector loop too,
-/// padded.
-#[inline(always)]
-fn exponentials<'a, I: Isa, T: Float>(x: &[T], shift: T, y: &'a mut [MaybeUninit<T>]) -> &'a mut [T] {
-    const PAD: usize = 16;
-    #[inline(always)]
-    fn each<I: Isa, T: Float>(x: &[T], shift: T, y: &mut [MaybeUninit<T>]) {
-        for (y, x) in y.iter_mut().zip(x) {
-            y.write((*x - shift).exp_nonpositive::<I>());
-        }
-    }
-    assert_eq!(x.len(), y.len());
-    let whole = x.len() - x.len() % PAD;
-    each::<I, T>(&x[..whole], shift, &mut y[..whole]);
-    let rest = x.len() - whole;
-    if rest > 0 {
-        let (mut padded, mut results) = ([T::NEG_INFINITY; PAD], [MaybeUninit::uninit(); PAD]);
-        padded[..rest].copy_from_slice(&x[whole..]);
-        each::<I, T>(&padded, shift, &mut results);
-        y[whole..].copy_from_slice(&results[..rest]);
-    }
-    // SAFETY: every element was written above.
-    unsafe { &mut *(std::ptr::from_mut(y) as *mut [T]) }
 }
 
 /// A row that is about to be written whole.

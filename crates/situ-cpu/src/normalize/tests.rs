@@ -107,6 +107,35 @@ fn masked_elements_get_no_weight_and_nan_spoils_only_its_row() {
 }
 
 #[test]
+fn masks_and_nan_are_kept_apart_in_rows_of_many_pieces() {
+    let columns = 5000;
+    let inf = f32::INFINITY;
+    // A row with whole pieces masked, one all masked, one with a NaN, one with +inf, and one that falls by 200 over its length.
+    let mut x = vec![-inf; 5 * columns];
+    x[3000..3010].fill(2.0);
+    x[2 * columns..4 * columns].fill(1.0);
+    x[2 * columns + 4321] = f32::NAN;
+    x[3 * columns + 77] = inf;
+    (0..columns).for_each(|i| x[4 * columns + i] = -(i as f32) / 25.0);
+    for (level, streaming) in Level::available().into_iter().flat_map(|l| [(l, usize::MAX), (l, 1)]) {
+        let y = on_all_pools(level, streaming, |exec| {
+            let mut y = vec![9.0; x.len()];
+            // SAFETY: as many results as elements.
+            unsafe { softmax(exec, false, x.as_ptr(), y.as_mut_ptr(), 5, columns) };
+            y
+        });
+        let (masked, rest) = y.split_at(columns);
+        assert!(masked[3000..3010].iter().all(|y| (*y - 0.1).abs() < 1e-7), "{level}");
+        assert!(masked[..3000].iter().chain(&masked[3010..]).all(|y| *y == 0.0), "{level}");
+        assert!(rest[..3 * columns].iter().all(|y| y.is_nan()), "{level}");
+        let falling = &rest[3 * columns..];
+        for (got, want) in falling.iter().zip(softmax_reference(&x[4 * columns..])) {
+            assert!((f64::from(*got) - want).abs() <= 2e-6 * want + 2e-38, "{level} {got} {want}");
+        }
+    }
+}
+
+#[test]
 fn cross_entropies_agree_with_the_logarithm_of_softmax() {
     for (rows, columns) in SHAPES.into_iter().filter(|s| s.1 > 0) {
         let x = values(rows * columns);

@@ -1,6 +1,6 @@
 //! Rows of floats reduced a register at a time, as trees of fixed shape.
 
-use super::{MOST, Wide};
+use super::{MOST, Tail, Wide};
 
 /// Elements reduced lane by lane; above, blocks are combined in pairs.
 const BLOCK: usize = 4096;
@@ -74,7 +74,7 @@ impl<T: Copy> Map<T> for SquaredDistance<T> {
 /// # Safety
 /// The caller is inside the level.
 #[inline(always)]
-pub(crate) unsafe fn reduce_wide<I: Wide<T>, T: Copy, R: Combine<T>, M: Map<T>>(row: &[T], map: M) -> T {
+pub(crate) unsafe fn reduce_wide<I: Tail<T>, T: Copy, R: Combine<T>, M: Map<T>>(row: &[T], map: M) -> T {
     if row.len() <= BLOCK {
         // SAFETY: as for this function.
         return unsafe { block::<I, T, R, M>(row, map) };
@@ -98,14 +98,14 @@ pub(crate) unsafe fn reduce_wide<I: Wide<T>, T: Copy, R: Combine<T>, M: Map<T>>(
     sum
 }
 
-/// At most [`BLOCK`] elements. The last few are padded to a register: one by one they would cost as much as hundreds together.
+/// At most [`BLOCK`] elements. The last few are a padded register: one by one they would cost as much as hundreds together.
 ///
 /// # Safety
 /// The caller is inside the level.
 #[inline(always)]
-unsafe fn block<I: Wide<T>, T: Copy, R: Combine<T>, M: Map<T>>(row: &[T], map: M) -> T {
+unsafe fn block<I: Tail<T>, T: Copy, R: Combine<T>, M: Map<T>>(row: &[T], map: M) -> T {
     let (start, len) = (row.as_ptr(), row.len());
-    // SAFETY: every load is of elements `at..at + I::LEN` with `at + I::LEN <= len`, or of the padded copy.
+    // SAFETY: every load is of elements `at..at + I::LEN` with `at + I::LEN <= len`, or of the `len - at` that are left.
     unsafe {
         let mut lanes = [I::splat(R::NEUTRAL); REGISTERS];
         let mut at = 0;
@@ -120,23 +120,64 @@ unsafe fn block<I: Wide<T>, T: Copy, R: Combine<T>, M: Map<T>>(row: &[T], map: M
             at += I::LEN;
         }
         if at < len {
-            let mut padded = [map.pad(); MOST];
-            padded[..len - at].copy_from_slice(&row[at..]);
-            lanes[1] = R::combine_wide::<I>(lanes[1], map.map::<I>(I::load(padded.as_ptr())));
+            lanes[1] = R::combine_wide::<I>(
+                lanes[1],
+                map.map::<I>(I::load_first(start.add(at), len - at, map.pad())),
+            );
         }
         let low = R::combine_wide::<I>(lanes[0], lanes[1]);
         let high = R::combine_wide::<I>(lanes[2], lanes[3]);
-        let mut results = [R::NEUTRAL; MOST];
-        I::store(R::combine_wide::<I>(low, high), results.as_mut_ptr());
-        let mut width = I::LEN;
-        while width > 1 {
-            width /= 2;
-            for i in 0..width {
-                results[i] = R::combine_one(results[i], results[i + width]);
-            }
-        }
-        results[0]
+        across::<I, T, R>(R::combine_wide::<I>(low, high))
     }
+}
+
+/// Multiplies every element of a row.
+///
+/// # Safety
+/// The caller is inside the level.
+#[inline(always)]
+pub(crate) unsafe fn scale_wide<I: Tail<T>, T: Copy>(row: &mut [T], factor: T, pad: T) {
+    let (start, len) = (row.as_mut_ptr(), row.len());
+    // SAFETY: whole registers are at `at..at + I::LEN` with `at + I::LEN <= len`, the last one ends at `len`.
+    unsafe {
+        let factor = I::splat(factor);
+        let mut at = 0;
+        while at + REGISTERS * I::LEN <= len {
+            for i in 0..REGISTERS {
+                let to = start.add(at + i * I::LEN);
+                I::store(I::mul(I::load(to), factor), to);
+            }
+            at += REGISTERS * I::LEN;
+        }
+        while at + I::LEN <= len {
+            let to = start.add(at);
+            I::store(I::mul(I::load(to), factor), to);
+            at += I::LEN;
+        }
+        if at < len {
+            let to = start.add(at);
+            I::store_first(I::mul(I::load_first(to, len - at, pad), factor), to, len - at);
+        }
+    }
+}
+
+/// The lanes of a register of running results as one.
+///
+/// # Safety
+/// The caller is inside the level.
+#[inline(always)]
+pub(super) unsafe fn across<I: Wide<T>, T: Copy, R: Combine<T>>(lanes: I::V) -> T {
+    let mut results = [R::NEUTRAL; MOST];
+    // SAFETY: the caller is inside the level, and no register is longer than the array.
+    unsafe { I::store(lanes, results.as_mut_ptr()) };
+    let mut width = I::LEN;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            results[i] = R::combine_one(results[i], results[i + width]);
+        }
+    }
+    results[0]
 }
 
 /// The reductions, each by its formula on registers and on single numbers.
