@@ -134,6 +134,7 @@ def page(text, versions, options):
 Made by `make bench`; do not edit. Time in µs (GFLOP/s of a matmul in brackets): the best of {options.rounds} rounds of
 {options.millis} ms, taken in turns by all systems; a round's figure is the median of its calls. Ratios: the best peer's
 time over ours, above 1.00 we are quicker; "of medians" takes the median round instead of the best.
+While one system has its turn the others' processes are stopped, so that no idle thread spins on its cores.
 Absolute times mean little on a shared machine; ratios within one run do.
 
 - Machine: {machine()}

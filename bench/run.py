@@ -20,7 +20,7 @@ import workers
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results.md"
 
-# After a round a system's idle threads go on spinning for a moment, on the cores the next one needs.
+# Between rounds, so that each system finds the machine as idle as the others do.
 SETTLE_SECONDS = 0.01
 
 

@@ -2,11 +2,15 @@
 
 A worker is one system at one thread count, and speaks the protocol described in `worker.py`. Thread
 counts go into the environment before the process starts, because OpenMP reads them at load time.
+
+A worker that is not asked anything is stopped (SIGSTOP). Thread pools go on spinning after a call, on the
+cores that the next system needs: ONNX Runtime's for some 40 ms, torch's for up to 10.
 """
 
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,10 +38,19 @@ class Worker:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.log, text=True, bufsize=1, env=environment,
                                         cwd=ROOT / "bench")
+        self.stopped = False
         self.version = self.ask("info")["version"]
         self.cases = self.ask("list")
 
     def ask(self, line):
+        """The answer to a line. The process runs from here until the answer is there."""
+        self.resume()
+        try:
+            return self.answer(line)
+        finally:
+            self.stop()
+
+    def answer(self, line):
         try:
             self.process.stdin.write(line + "\n")
             reply = self.process.stdout.readline()
@@ -50,11 +63,22 @@ class Worker:
             raise WorkerError(f"{self.system} with {self.threads} threads at '{line}': {answer['error']}")
         return answer
 
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGSTOP)
+            self.stopped = True
+
+    def resume(self):
+        if self.stopped:
+            self.process.send_signal(signal.SIGCONT)
+            self.stopped = False
+
     def log_tail(self):
         self.log.seek(0)
         return "".join(self.log.readlines()[-20:])
 
     def close(self):
+        self.resume()
         self.process.stdin.close()
         try:
             self.process.wait(timeout=10)

@@ -9,6 +9,9 @@ use crate::{multiversion, stream};
 /// Rows up to this many bytes are kept in a buffer of their own when results are streamed.
 const BUFFERED_BYTES: usize = 128 << 10;
 
+/// Elements of a row that are written at a time, while as many of the next one are asked for.
+const PART: usize = 128;
+
 /// `(x - mean) / √(variance + epsilon) · scale + shift` of each row.
 ///
 /// # Safety
@@ -54,12 +57,19 @@ pub unsafe fn layer_norm<T: Float>(
 
 multiversion! {
     fn norm_row[I, T: (Float)](epsilon: T, x: &[T], scale: &[T], shift: &[T], y: &mut [T]) {
-        let count = T::from_f64(x.len() as f64);
-        let mean = T::sum_row::<I>(x) / count;
-        let variance = T::squared_distances_row::<I>(x, mean) / count;
+        let count = x.len();
+        let mean = T::sum_row::<I>(x) / T::from_f64(count as f64);
+        let variance = T::squared_distances_row::<I>(x, mean) / T::from_f64(count as f64);
         let factor = T::ONE / (variance + epsilon).sqrt();
-        for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
-            *y = ((*x - mean) * factor).mul_add::<I>(*scale, *shift);
+        let parts = x.chunks(PART).zip(scale.chunks(PART)).zip(shift.chunks(PART)).zip(y.chunks_mut(PART));
+        for (((x, scale), shift), y) in parts {
+            // The next row, if there is one.
+            for at in (0..x.len()).step_by(stream::LINE_BYTES / size_of::<T>()) {
+                stream::prefetch(x.as_ptr().wrapping_add(at + count));
+            }
+            for (((y, x), scale), shift) in y.iter_mut().zip(x).zip(scale).zip(shift) {
+                *y = ((*x - mean) * factor).mul_add::<I>(*scale, *shift);
+            }
         }
     }
 }
