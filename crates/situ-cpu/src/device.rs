@@ -110,6 +110,10 @@ impl Device for CpuDevice {
         layout.is_dense() || self.get(kernel).is_some_and(|k| (k.accepts)(op, input, layout))
     }
 
+    fn in_place(&self, _: KernelId, op: &Op, _: usize) -> bool {
+        kernels::works_in_place(op)
+    }
+
     fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
         self.get(kernel).map_or(0, |k| (k.workspace)(op, inputs, outputs))
     }

@@ -27,7 +27,8 @@ impl Arg<'_> {
     }
 }
 
-/// A launch. Outputs are dense, in regions of their own; inputs are laid out as the kernel accepts them.
+/// A launch. Outputs are dense, in regions of their own or, where the device said that the kernel can, in that of an input; inputs
+/// are laid out as the kernel accepts them.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     /// The kernel that was chosen.

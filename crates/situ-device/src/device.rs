@@ -88,6 +88,13 @@ pub trait Device: Send + Sync + Debug {
     /// Whether the kernel reads input number `input` in this layout; if not, it is made dense first.
     fn accepts(&self, kernel: KernelId, op: &Op, input: usize, layout: &Layout) -> bool;
 
+    /// Whether the kernel may write its result over input number `input`, where that is dense, has the result's shape and
+    /// elements of the same size, and is read by nobody else.
+    fn in_place(&self, kernel: KernelId, op: &Op, input: usize) -> bool {
+        let _ = (kernel, op, input);
+        false
+    }
+
     /// Bytes of scratch memory the kernel wants for these types.
     fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
         let _ = (kernel, op, inputs, outputs);

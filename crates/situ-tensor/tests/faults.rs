@@ -21,9 +21,7 @@ fn back_and_forth(count: &Variable) -> Function {
 }
 
 fn start() -> Result<(Tensor, Variable)> {
-    with_device("/CPU:0", || {
-        Ok((tensor([[0.1f32, 0.2], [0.3, -0.4]])?, Variable::new(&tensor(0.0f32)?)?))
-    })
+    with_device("/CPU:0", || Ok((tensor([[0.1f32, 0.2], [0.3, -0.4]])?, Variable::new(&tensor(0.0f32)?)?)))
 }
 
 fn said(runtime: &Runtime) -> Arc<Mutex<Vec<String>>> {

@@ -181,3 +181,90 @@ fn results_do_not_depend_on_where_the_ops_run() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_call_takes_the_memory_that_was_planned_and_gives_it_back() -> Result<()> {
+    let runtime = situ_testkit::machines::cpu();
+    situ_tensor::with_runtime(&runtime, || {
+        let f = Function::many(|x| {
+            let a = x[0].matmul(&x[1])?;
+            let b = a.softmax(-1)?.matmul(&a)?;
+            Ok(vec![b.sum(&[0])?, a.transpose(&[])?.matmul(&b)?])
+        });
+        let inputs = [random::normal(&[64, 64])?, random::normal(&[64, 64])?];
+        let inputs: Vec<_> = inputs.iter().collect();
+        f.call_many(&inputs)?;
+        let arena = f.plan(&inputs)?.arenas[0].1;
+        assert!(arena >= 3 * 64 * 64 * 4, "{arena}");
+        let cpu = runtime.logical_device(&DeviceId::CPU0.spec())?;
+        let before = cpu.memory_info().in_use;
+        let out = f.call_many(&inputs)?;
+        let results: usize = out.iter().map(|t| (t.tensor_type().bytes()).next_multiple_of(64)).sum();
+        assert_eq!(cpu.memory_info().in_use, before + results);
+        // The peak is the largest ever: that of the first call at the latest.
+        assert_eq!(cpu.memory_info().peak, before + arena + results);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_chain_of_elementwise_ops_runs_in_one_buffer() -> Result<()> {
+    let runtime = situ_testkit::machines::cpu();
+    situ_tensor::with_runtime(&runtime, || {
+        let chain = |x: &situ_tensor::Tensor| {
+            let mut y = x.softmax(-1)?;
+            for _ in 0..5 {
+                y = y.tanh()?.add(x)?;
+            }
+            y.exp()?.sum(&[])
+        };
+        let f = Function::new(chain).without_passes();
+        let x = random::normal(&[100, 100])?;
+        assert_eq!(
+            f.call(&x)?.to_vec::<f32>()?,
+            chain(&x)?.to_vec::<f32>()?,
+            "the same kernels, the same bits"
+        );
+        let one = (100 * 100 * 4usize).next_multiple_of(64);
+        assert!(f.plan(&[&x])?.arenas[0].1 < 2 * one, "{:?}", f.plan(&[&x])?);
+        // What is read again later is not written over.
+        let g = Function::new(|x| {
+            let y = x.tanh()?;
+            y.exp()?.add(&y)
+        });
+        let g = g.without_passes();
+        assert_eq!(g.call(&x)?.to_vec::<f32>()?, x.tanh()?.exp()?.add(&x.tanh()?)?.to_vec::<f32>()?);
+        Ok(())
+    })
+}
+
+#[test]
+fn an_explanation_has_every_op_its_reason_and_what_another_device_would_cost() -> Result<()> {
+    use situ_testkit::{machines, simulated::SimulatedGpu};
+    let runtime = machines::cpu_and(&[&SimulatedGpu::new()]);
+    situ_tensor::with_runtime(&runtime, || {
+        let f = Function::new(|x| {
+            let y = x.matmul(x)?.relu()?;
+            with_device("/CPU:0", || y.tanh()?.add(x)?.sum(&[]))
+        });
+        let x = with_device("/CPU:0", || random::normal(&[600, 600]))?;
+        let why = f.explain(&[&x])?;
+        let op = |name: &str| why.ops.iter().find(|o| o.place.name == name).expect("it is listed");
+        assert_eq!(op("matmul").place.device, DeviceId::gpu(0), "{why}");
+        assert_eq!(op("matmul").place.reason.rule(), "faster");
+        assert_eq!(op("matmul").alternatives[0].device, DeviceId::CPU0);
+        assert!(op("matmul").alternatives[0].seconds > 0.0, "{why}");
+        assert_eq!(
+            (op("tanh").place.requested.to_string(), op("tanh").place.fused),
+            ("/device:CPU:0".into(), true)
+        );
+        assert!(op("tanh").alternatives.is_empty(), "a scope leaves no alternative");
+        assert_eq!(why.copies.len(), 2, "x goes up, the product comes down: {why}");
+        assert!(why.lower_bound > 0.0 && why.lower_bound <= why.predicted);
+        let text = why.to_string();
+        for part in ["expected:", "matmul", "in the same kernel", "copy CPU:0 -> GPU:0", "memory of GPU:0"] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        Ok(())
+    })
+}

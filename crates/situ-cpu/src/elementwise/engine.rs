@@ -76,7 +76,8 @@ impl Body<3, 1> for Single {
 ///
 /// # Safety
 /// Every operand has an element of the op's types at each index of `shape`, aligned; `output` is writable for as many elements of
-/// `output_size` bytes as `shape` has, aligned, and overlaps no operand. `inputs` are as many as the op reads, at most three.
+/// `output_size` bytes as `shape` has, aligned, and overlaps no operand but those that are dense, start where it does and have
+/// elements of its size. `inputs` are as many as the op reads, at most three.
 pub unsafe fn run(
     exec: &Exec<'_>,
     op: TileFn,
@@ -113,8 +114,15 @@ pub(super) unsafe fn run_body<const N: usize, const M: usize, B: Body<N, M>>(
         return Ok(());
     }
     let largest = outputs.iter().map(|output| output.size).fold(0, usize::max);
-    let streaming = elements * largest >= exec.streaming_bytes;
-    let job = Job::<N, M, B> { level: exec.level, body, inputs, outputs, tile, streaming };
+    let in_place = |output: &Target| inputs.iter().any(|input| std::ptr::eq(input.start, output.start));
+    let store = if outputs.iter().any(in_place) {
+        Store::Buffered
+    } else if elements * largest >= exec.streaming_bytes {
+        Store::Streaming
+    } else {
+        Store::Direct
+    };
+    let job = Job::<N, M, B> { level: exec.level, body, inputs, outputs, tile, store };
     let job = Shared(&job);
     let fault = AtomicUsize::new(NO_FAULT);
     let note = |found: usize| {
@@ -143,6 +151,17 @@ pub(super) unsafe fn run_body<const N: usize, const M: usize, B: Body<N, M>>(
     }
 }
 
+/// How results get to their place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Store {
+    /// The body writes them there.
+    Direct,
+    /// The body writes a tile, which is copied there: the place may be that of an operand, which has been read by then.
+    Buffered,
+    /// The same past the caches, which results of such a size would only sweep.
+    Streaming,
+}
+
 struct Job<'a, const N: usize, const M: usize, B> {
     level: Level,
     body: &'a B,
@@ -150,7 +169,7 @@ struct Job<'a, const N: usize, const M: usize, B> {
     outputs: &'a [Target],
     /// Elements of a tile.
     tile: usize,
-    streaming: bool,
+    store: Store,
 }
 
 impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
@@ -163,7 +182,7 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
         for (from, input) in from.iter_mut().zip(self.inputs) {
             *from = input.start.wrapping_add(first * input.size);
         }
-        if !self.streaming {
+        if self.store == Store::Direct {
             // SAFETY: the operands have these elements, and the results have room for them.
             return later(first, unsafe {
                 self.body.run(self.level, &from, &self.targets(first), last - first)
@@ -176,7 +195,7 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
             let len = self.tile.min(last - element);
             // SAFETY: as above, for `len` elements.
             fault =
-                fault.min(later(element, unsafe { self.run_streaming(&mut buffers, &from, element, len) }));
+                fault.min(later(element, unsafe { self.run_buffered(&mut buffers, &from, element, len) }));
             for (from, input) in from.iter_mut().zip(self.inputs) {
                 *from = from.wrapping_add(len * input.size);
             }
@@ -200,7 +219,7 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
                 unsafe { tiles[k].fill_periodic(walk.period(k).unwrap_or(1), input, first, self.tile) };
             }
         }
-        let step = if self.streaming { plan.step.min(self.tile) } else { plan.step };
+        let step = if self.store == Store::Direct { plan.step } else { plan.step.min(self.tile) };
         let mut new_row = true;
         let mut fault = NO_FAULT;
         let mut element = first;
@@ -234,10 +253,10 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
             }
             // SAFETY: `from` points to `len` elements of each operand.
             let found = unsafe {
-                if self.streaming {
-                    self.run_streaming(&mut buffers, &from, element, len)
-                } else {
+                if self.store == Store::Direct {
                     self.body.run(self.level, &from, &self.targets(element), len)
+                } else {
+                    self.run_buffered(&mut buffers, &from, element, len)
                 }
             };
             fault = fault.min(later(element, found));
@@ -248,7 +267,7 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
                 position = Position::at(walk, element);
             }
         }
-        if self.streaming {
+        if self.store == Store::Streaming {
             stream::fence();
         }
         fault
@@ -264,12 +283,12 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
         to
     }
 
-    /// Computes into `buffers` and streams them to their places in the results.
+    /// Computes into `buffers` and copies them to their places in the results.
     ///
     /// # Safety
     /// As for [`Body::run`], with `len` at most a tile, and room in the results from `element` on.
     #[inline(always)]
-    unsafe fn run_streaming(
+    unsafe fn run_buffered(
         &self,
         buffers: &mut [Tile; M],
         from: &[*const u8; N],
@@ -284,7 +303,11 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
         unsafe {
             let found = self.body.run(self.level, from, &to, len);
             for ((buffer, to), output) in to.iter().zip(self.targets(element)).zip(self.outputs) {
-                stream::copy_streaming(*buffer, to, len * output.size);
+                if self.store == Store::Streaming {
+                    stream::copy_streaming(*buffer, to, len * output.size);
+                } else {
+                    std::ptr::copy_nonoverlapping(*buffer, to, len * output.size);
+                }
             }
             found
         }

@@ -2,7 +2,7 @@
 
 use super::{CpuKernel, start};
 use crate::elementwise::{self, NoResult, Operand, Params, TileFn};
-use crate::exec::Exec;
+use crate::exec::{Exec, Shared};
 use situ_core::error::{Data, Fault};
 use situ_core::{DType, Error, MAX_RANK, Result, Shape};
 use situ_device::{Arg, Call, Registry};
@@ -54,6 +54,28 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let done =
         unsafe { elementwise::run(exec, f, params, shape, &inputs, start(out), out.dtype.size(), grain) };
     done.map_err(|NoResult { element, .. }| no_result(call, call.op.name(), element))
+}
+
+/// Applies a function of one element to a dense tensor, in its own memory.
+pub(super) fn in_place(exec: &Exec<'_>, op: Unary, tensor: &Arg<'_>) {
+    const TILE: usize = 4 << 10;
+    let Some((f, params, grain)) = tile(&Op::from(op), tensor.dtype) else { return };
+    let size = tensor.dtype.size();
+    let first = Shared(start(tensor));
+    exec.for_ranges(tensor.layout.shape().elements(), grain, |from, to| {
+        // A function's result overlaps no operand: the operand is a copy that stays in the first-level cache.
+        let mut copy = [0u64; TILE / 8];
+        for at in (from..to).step_by(TILE / size) {
+            let count = (TILE / size).min(to - at);
+            let here = first.get().wrapping_add(at * size);
+            // SAFETY: the tensor is dense and has `to` elements or more; no other task touches these; a copy has room for a tile.
+            unsafe {
+                std::ptr::copy_nonoverlapping(here, copy.as_mut_ptr().cast(), count * size);
+                let read = copy.as_ptr().cast::<u8>();
+                f(exec.level, params, [read; 3], here, count);
+            }
+        }
+    });
 }
 
 /// The error of an element that has no result: only integer division has any.

@@ -1,13 +1,15 @@
-//! Matrix products on [`crate::matmul`]; f32, f64, i32, i64 and u8. Sides of any strides are read in place.
+//! Matrix products on [`crate::matmul`]; f32, f64, i32, i64 and u8. Sides of any strides are read in place. With a bias and an
+//! activation behind them (f32 and f64): the bias and relu on the way out, other activations in one more pass, tile by tile.
 
 use super::{CpuKernel, start};
 use crate::exec::Exec;
 use crate::matmul::{
-    Element, Epilogue, Matrix, Offsets, Product, SINGLE, Workspace, matmul, workspace_bytes,
+    Activation, Element, Epilogue, Matrix, Offsets, Product, SINGLE, Workspace, matmul, workspace_bytes,
 };
 use situ_core::{DType, Layout, MAX_RANK, Result, Shape, TensorType};
 use situ_device::{Call, Registry};
 use situ_ir::ops::matmul::Dims;
+use situ_ir::ops::{Matmul, UnaryKind};
 use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
@@ -16,6 +18,13 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     registry.add(OpKind::Matmul, &[DType::I32], kernel::<i32>());
     registry.add(OpKind::Matmul, &[DType::I64], kernel::<i64>());
     registry.add(OpKind::Matmul, &[DType::U8], kernel::<u8>());
+    registry.add(OpKind::MatmulBias, &[DType::F32], with_bias::<f32>());
+    registry.add(OpKind::MatmulBias, &[DType::F64], with_bias::<f64>());
+}
+
+const fn with_bias<T: Element>() -> CpuKernel {
+    // The bias is read as it lies in memory.
+    CpuKernel { run: run_with_bias::<T>, accepts: |_, input, _| input < 2, workspace: workspace::<T> }
 }
 
 const fn kernel<T: Element>() -> CpuKernel {
@@ -23,7 +32,12 @@ const fn kernel<T: Element>() -> CpuKernel {
 }
 
 fn workspace<T: Element>(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
-    let Op::Matmul(op) = op else { return 0 };
+    let op = match op {
+        Op::Matmul(op) => op,
+        Op::MatmulBias(op) => &op.matmul,
+        _ => return 0,
+    };
+    let inputs = &inputs[..2];
     let Ok(Dims { m, k, n, batch }) = op.dims(inputs) else { return 0 };
     // A batch of rows against one matrix may run as a single product; see `run`.
     let rows = if batches_of(&inputs[1].shape) == 1 { m * batch.elements() } else { m };
@@ -36,7 +50,27 @@ fn batches_of(shape: &Shape) -> usize {
 }
 
 fn run<T: Element>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Matmul(op), [a, b], [output]) = (call.op, call.inputs, call.outputs) else { return Ok(()) };
+    let Op::Matmul(op) = call.op else { return Ok(()) };
+    product::<T>(exec, call, op, Epilogue::default())
+}
+
+fn run_with_bias<T: Element>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
+    let (Op::MatmulBias(op), [_, _, bias]) = (call.op, call.inputs) else { return Ok(()) };
+    let plain = op.activation.filter(|activation| activation.kind != UnaryKind::Relu);
+    let activation = match (op.activation, plain) {
+        (Some(_), None) => Activation::Relu,
+        _ => Activation::None,
+    };
+    let bias = Some(start(bias).cast::<T>().cast_const());
+    product::<T>(exec, call, &op.matmul, Epilogue { bias, activation })?;
+    if let (Some(activation), [output]) = (plain, call.outputs) {
+        super::elementwise::in_place(exec, activation, output);
+    }
+    Ok(())
+}
+
+fn product<T: Element>(exec: &Exec<'_>, call: &Call<'_>, op: &Matmul, epilogue: Epilogue<T>) -> Result<()> {
+    let ([a, b, ..], [output]) = (call.inputs, call.outputs) else { return Ok(()) };
     let Dims { m, k, n, batch } = op.dims(&[a.tensor_type(), b.tensor_type()])?;
     if output.layout.shape().elements() == 0 {
         return Ok(());
@@ -55,7 +89,7 @@ fn run<T: Element>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
         a: left,
         b: right,
         out: start(output).cast::<T>(),
-        epilogue: Epilogue::default(),
+        epilogue,
         workspace,
     };
     let strides_a = batch_strides(a.layout, &batch);

@@ -59,6 +59,12 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     registry
 }
 
+/// Whether an op's kernel may write its result over an operand: those of the elementwise engine, which reads a tile before it
+/// writes it.
+pub(crate) fn works_in_place(op: &Op) -> bool {
+    matches!(op, Op::Unary(_) | Op::Binary(_) | Op::Where(_) | Op::Cast(_) | Op::BiasAdd(_) | Op::Fused(_))
+}
+
 /// The address of a tensor's first element.
 ///
 /// A CPU device is only ever given blocks of its own, which are addressable; null stands for the impossible and is never read,

@@ -5,12 +5,14 @@
 
 use super::Kernel;
 use super::run::{Params, Run, element_offset};
-use super::shader::{Elem, entry};
+use super::shader::{Elem, Math, entry};
 use super::space::Space;
+use super::unary;
 use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
 use situ_core::{DType, Layout, Shape, TensorType};
 use situ_device::{Check, Registry};
+use situ_ir::ops::Unary;
 use situ_ir::ops::matmul::Dims;
 use situ_ir::{Op, OpKind};
 use std::fmt::Write;
@@ -18,6 +20,65 @@ use std::sync::Arc;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add(OpKind::Matmul, &[DType::F32, DType::I32], Kernel::new(run));
+    registry.add_where(OpKind::MatmulBias, &[DType::F32], Kernel::new(run), |op, _, _| match op {
+        Op::MatmulBias(op) => op.activation.is_none_or(|op| unary::body(op.kind, Elem::F32).is_some()),
+        _ => false,
+    });
+}
+
+/// What happens to a result before it is stored: nothing, or a bias of its column and then perhaps an activation.
+#[derive(Clone, Copy)]
+enum Finish {
+    Plain,
+    Bias(Option<Unary>),
+}
+
+impl Finish {
+    /// Tells pipelines apart. Parameters of activations are no part of the text.
+    fn variant(self) -> u64 {
+        match self {
+            Finish::Plain => 0,
+            Finish::Bias(None) => 1,
+            Finish::Bias(Some(op)) => 2 + op.kind as u64,
+        }
+    }
+
+    /// The text of `store`, with the mathematics it stands on.
+    fn source(self, elem: Elem) -> String {
+        let (math, finish) = match self {
+            Finish::Plain => (Math::NONE, "let done = value;".to_string()),
+            Finish::Bias(activation) => {
+                // Registered only for activations that have a body.
+                let body = activation.and_then(|op| unary::body(op.kind, elem));
+                let (math, body) = body.unwrap_or((Math::NONE, "a"));
+                // The words behind the batch axes: the activation's parameters, where the bias starts, and its stride.
+                let text = format!(
+                    "let own = params.w[3u + params.w[0].w];
+        let a = value + bitcast<T>(b2[own.z + column * own.w]);
+        let done = {body};"
+                );
+                (math, text)
+            }
+        };
+        let output = self.inputs();
+        format!(
+            "{}fn store(place: Place, row: u32, column: u32, value: T) {{
+    if row < params.w[0].x && column < params.w[0].y {{
+        {finish}
+        b{output}[place.out + row * params.w[0].y + column] = bitcast<u32>(done);
+    }}
+}}
+",
+            math.text()
+        )
+    }
+
+    fn inputs(self) -> usize {
+        match self {
+            Finish::Plain => 2,
+            Finish::Bias(_) => 3,
+        }
+    }
 }
 
 /// How a workgroup makes its part of the result.
@@ -75,7 +136,11 @@ impl Tile {
 }
 
 fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
-    let Op::Matmul(op) = run.call.op else { return Err(Fault::Internal("not a matmul".into())) };
+    let (op, finish) = match run.call.op {
+        Op::Matmul(op) => (op, Finish::Plain),
+        Op::MatmulBias(op) => (&op.matmul, Finish::Bias(op.activation)),
+        _ => return Err(Fault::Internal("not a matmul".into())),
+    };
     let (a, b, output) = (run.input(0), run.input(1), run.output());
     let types: [TensorType; 2] = [a.tensor_type(), b.tensor_type()];
     let Dims { m, k, n, batch } = op.dims(&types).map_err(|e| Fault::Internal(e.to_string()))?;
@@ -86,8 +151,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
 
     let tile = Tile::choose(m, n, batch.elements(), run.stream.context().is_software());
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("matmul", tile.variant() * 4 + elem as u64);
-    let pipeline = run.pipeline(key, || source(tile, elem))?;
+    let key = PipelineKey::new("matmul", (finish.variant() * 256 + tile.variant()) * 4 + elem as u64);
+    let pipeline = run.pipeline(key, || source(tile, elem, finish))?;
     let offsets = [element_offset(a), element_offset(b), batch.elements() as u32, element_offset(output)];
     let mut params = Params::new([m as u32, n as u32, k as u32, space.rank as u32], offsets)
         .with([a_row, a_inner, b_inner, b_column]);
@@ -95,7 +160,18 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         let [sa, sb] = space.strides.map(|s| s[axis]);
         params = params.axis(axis, [space.sizes[axis], sa, sb, 0]);
     }
-    let blocks = [run.block(a)?, run.block(b)?, run.block(output)?];
+    let mut blocks = vec![run.block(a)?, run.block(b)?];
+    if let Finish::Bias(activation) = finish {
+        let bias = run.input(2);
+        let [low, high] = activation.map_or([0; 2], |op| {
+            let [low, high, ..] = unary::own_words(&op, elem);
+            [low, high]
+        });
+        let stride = bias.layout.strides()[0] as u32;
+        params = params.axis(space.rank, [low, high, element_offset(bias), stride]);
+        blocks.push(run.block(bias)?);
+    }
+    blocks.push(run.block(output)?);
     let (down, across) = tile.size();
     run.dispatch(&pipeline, &blocks, &params, m.div_ceil(down) * n.div_ceil(across) * batch.elements())?;
     Ok(None)
@@ -114,11 +190,12 @@ fn batch_strides(layout: &Layout, batch: &Shape) -> Layout {
     Layout::strided(shape, &layout.strides()[..lead], 0).expand(*batch)
 }
 
-fn source(tile: Tile, elem: Elem) -> Source {
+fn source(tile: Tile, elem: Elem, finish: Finish) -> Source {
     let mut wgsl = format!("alias T = {0};\nalias V = vec4<{0}>;\n", elem.wgsl());
     let (down, across) = tile.size();
     wgsl += &format!("const DOWN: u32 = {down}u;\nconst ACROSS: u32 = {across}u;\n");
     wgsl += include_str!("wgsl/matmul_load.wgsl");
+    wgsl += &finish.source(elem);
     match tile {
         Tile::Small => wgsl += include_str!("wgsl/matmul_small.wgsl"),
         Tile::Large => wgsl += include_str!("wgsl/matmul_large.wgsl"),
@@ -126,7 +203,7 @@ fn source(tile: Tile, elem: Elem) -> Source {
     }
     wgsl += &entry(tile.invocations());
     wgsl += "    tile(group, lane);\n}\n";
-    Source { buffers: vec![View::Words; 3], wgsl }
+    Source { buffers: vec![View::Words; finish.inputs() + 1], wgsl }
 }
 
 /// The text of `tile` for blocks of `rows` by `columns`, `beside` of them side by side in a workgroup. Written out,

@@ -1,6 +1,7 @@
 //! Lanes, waits and offsets: from drafts to a plan that can be run.
 
 use super::arena::{Lived, pack};
+use super::in_place;
 use super::lower::{Draft, Lowered};
 use super::plan::{Action, DeviceIndex, Lane, LaneIndex, Memory, Plan, Step, Yield};
 use crate::logical::LogicalDevice;
@@ -24,7 +25,7 @@ pub(crate) fn assemble(
     assignment: &[(DeviceIndex, Reason)],
     width: usize,
 ) -> Plan {
-    let Lowered { mut buffers, drafts, outputs, updates } = lowered;
+    let Lowered { mut buffers, drafts, mut outputs, mut updates } = lowered;
     let mut lanes: Vec<Lane> = Vec::new();
     let mut keys: HashMap<LaneKey, LaneIndex> = HashMap::new();
     let mut busy: HashMap<LaneKey, f64> = HashMap::new();
@@ -72,10 +73,15 @@ pub(crate) fn assemble(
         let Draft { action, device, node, source, .. } = draft;
         lanes[lane].steps.push(Step { action, device, node, source, waits, check });
     }
+    let now = in_place::join(&lanes, devices, &buffers, &mut lived, &shared);
+    let operands = lanes.iter_mut().flat_map(|lane| &mut lane.steps).flat_map(|step| step.action.operands());
+    let results = outputs.iter_mut().map(|(o, _)| o).chain(updates.iter_mut().map(|(_, o, _)| o));
+    operands.chain(results).for_each(|operand| operand.buffer = now[operand.buffer]);
     let mut arenas = Vec::with_capacity(devices.len());
     for (index, device) in devices.iter().enumerate() {
         let inside: Vec<usize> = (0..buffers.len())
-            .filter(|&b| buffers[b].device == index && matches!(buffers[b].memory, Memory::Arena { .. }))
+            .filter(|&b| buffers[b].device == index && now[b] == b)
+            .filter(|&b| matches!(buffers[b].memory, Memory::Arena { .. }))
             .collect();
         let lives: Vec<Lived> = inside
             .iter()

@@ -200,7 +200,7 @@ impl fmt::Display for Explanation {
             let mark = if joined { "  +" } else { "" };
             let asked =
                 if place.requested.is_empty() { "-".to_string() } else { place.requested.to_string() };
-            write!(f, "  {:<18} {asked:<8} {:<6}", format!("{mark}{}", place.name), place.device)?;
+            write!(f, "  {:<18} {asked:<14} {:<6}", format!("{mark}{}", place.name), place.device)?;
             if joined {
                 writeln!(f, " in the same kernel  {}", place.source)?;
                 continue;

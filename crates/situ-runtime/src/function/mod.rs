@@ -14,6 +14,7 @@ mod compile;
 mod costing;
 mod execute;
 mod explain;
+mod in_place;
 mod lower;
 mod place;
 mod plan;

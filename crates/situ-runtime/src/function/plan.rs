@@ -77,6 +77,17 @@ pub(crate) enum Action {
 }
 
 impl Action {
+    /// What it reads and writes, but for the workspace.
+    pub(crate) fn operands(&mut self) -> impl Iterator<Item = &mut Operand> {
+        let (reads, writes): (&mut [Operand], &mut [Operand]) = match self {
+            Action::Launch { inputs, outputs, .. }
+            | Action::Cond { inputs, outputs, .. }
+            | Action::While { inputs, outputs, .. } => (inputs, outputs),
+            Action::Copy { from, to, .. } => (std::slice::from_mut(from), std::slice::from_mut(to)),
+        };
+        reads.iter_mut().chain(writes)
+    }
+
     /// A name for messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {

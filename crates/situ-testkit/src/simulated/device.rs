@@ -87,6 +87,10 @@ impl Device for Simulated {
         self.inner.accepts(kernel, op, input, layout)
     }
 
+    fn in_place(&self, kernel: KernelId, op: &Op, input: usize) -> bool {
+        self.inner.in_place(kernel, op, input)
+    }
+
     fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
         self.inner.workspace(kernel, op, inputs, outputs)
     }

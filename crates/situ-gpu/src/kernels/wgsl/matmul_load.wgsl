@@ -28,8 +28,3 @@ fn load_b(place: Place, k: u32, column: u32) -> T {
     if column >= params.w[0].y || k >= params.w[0].z { return T(0); }
     return bitcast<T>(b1[place.b + k * params.w[2].z + column * params.w[2].w]);
 }
-fn store(place: Place, row: u32, column: u32, value: T) {
-    if row < params.w[0].x && column < params.w[0].y {
-        b2[place.out + row * params.w[0].y + column] = bitcast<u32>(value);
-    }
-}
