@@ -21,6 +21,8 @@ examples! {
     seed_001_b "../examples/seed_001_b.rs";
     seed_001_c "../examples/seed_001_c.rs";
     seed_002_a "../examples/seed_002_a.rs";
+    seed_002_c "../examples/seed_002_c.rs";
+    overlapped_batches "../examples/overlapped_batches.rs";
     seed_003_a "../examples/seed_003_a.rs";
     seed_004_a "../examples/seed_004_a.rs";
 }
@@ -255,4 +257,46 @@ fn every_example_runs_to_its_end_with_and_without_a_gpu() {
         println!("{name}, with one:");
         with_gpu(main);
     }
+}
+
+#[test]
+fn seed_002_c_squares_on_the_gpu_and_takes_the_mean_on_the_cpu_in_one_function() {
+    let call = || {
+        let input = random::normal(&[1000, 1000])?;
+        let function = seed_002_c::my_computation();
+        Ok((function.call(&input)?, function.explain(&[&input])?))
+    };
+    let check = |output: &Tensor| {
+        assert_eq!(output.device(), CPU);
+        let mean = output.item::<f32>().unwrap();
+        assert!((mean - 1.0).abs() < 0.02, "the mean square of standard normals is {mean}");
+    };
+    if let Some(((output, why), warnings, _runtime)) = with_gpu(call) {
+        check(&output);
+        let devices: Vec<_> = why.ops.iter().map(|o| (o.place.name, o.place.device)).collect();
+        assert_eq!(devices, [("square", GPU), ("mean", CPU)]);
+        assert_eq!(warnings, [""; 0]);
+    }
+    let ((output, why), warnings, _runtime) = without_gpu(call);
+    check(&output);
+    assert_eq!(why.ops[0].place.reason.rule(), "no such device");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+}
+
+#[test]
+fn the_copy_of_a_batch_overlaps_the_products_of_the_one_before() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("skipped: one core only");
+        return;
+    }
+    // On a loaded machine a lane may be left without a core for a while: then again.
+    for _ in 0..20 {
+        let ((results, events), _, _) = without_gpu(overlapped_batches::program);
+        assert_eq!(results.len(), 4);
+        assert!(results.iter().all(|t| t.device() == DeviceId::cpu(1)));
+        if !overlapped_batches::overlaps(&events).is_empty() {
+            return;
+        }
+    }
+    panic!("in 20 calls no copy overlapped a product");
 }

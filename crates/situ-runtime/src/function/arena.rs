@@ -1,22 +1,55 @@
 //! Places for buffers in a device's arena, so that buffers share memory when they are never alive together.
 //!
-//! A buffer is alive over a stretch of one lane's steps. Two buffers may overlap in memory only if one's stretch ends before
-//! the other's begins in the same lane; a buffer that several lanes touch is alive all the time. Predicted times play no part.
+//! Two buffers may overlap in memory only if every step that touches one is over before the first step that touches the other
+//! begins, by the order of a lane or by what the lanes wait for. Predicted times play no part.
+
+use super::plan::LaneIndex;
+use smallvec::SmallVec;
+
+/// How far each lane is known to be when a step begins: the number of its steps that are over.
+pub(crate) type Known = SmallVec<[usize; 4]>;
+
+/// A buffer's life, from the step that writes it to the last step of each lane that touches it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// The lane and the step that touch it first.
+    pub(crate) first: (LaneIndex, usize),
+    /// How far the lanes are known to be then.
+    pub(crate) known: Known,
+    /// For each lane that touches it, the last step that does.
+    pub(crate) last: SmallVec<[(LaneIndex, usize); 2]>,
+}
+
+impl Life {
+    /// A step that touches it.
+    pub(crate) fn touch(&mut self, lane: LaneIndex, step: usize) {
+        match self.last.iter_mut().find(|(l, _)| *l == lane) {
+            Some((_, last)) => *last = step,
+            None => self.last.push((lane, step)),
+        }
+    }
+
+    /// Whether this one is over for certain when the other begins.
+    fn is_over_before(&self, other: &Life) -> bool {
+        self.last.iter().all(|&(lane, last)| match lane == other.first.0 {
+            true => last < other.first.1,
+            false => other.known.get(lane).is_some_and(|&over| over > last),
+        })
+    }
+}
 
 /// A buffer to place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lived {
     pub(crate) bytes: usize,
-    /// First and last step, and the lane; `None`: alive from the first step of the plan to its last.
-    pub(crate) alive: Option<(usize, usize, usize)>,
+    /// `None`: alive from the first step of the plan to its last.
+    pub(crate) life: Option<Life>,
 }
 
 impl Lived {
     fn overlaps(&self, other: &Lived) -> bool {
-        match (self.alive, other.alive) {
-            (Some((lane, first, last)), Some((other_lane, other_first, other_last))) => {
-                lane != other_lane || (first <= other_last && other_first <= last)
-            }
+        match (&self.life, &other.life) {
+            (Some(a), Some(b)) => !a.is_over_before(b) && !b.is_over_before(a),
             _ => true,
         }
     }
@@ -63,7 +96,9 @@ mod tests {
     use super::*;
 
     fn lived(bytes: usize, lane: usize, first: usize, last: usize) -> Lived {
-        Lived { bytes, alive: Some((lane, first, last)) }
+        let known = SmallVec::from_slice(&[0, 0]);
+        let last = SmallVec::from_slice(&[(lane, last)]);
+        Lived { bytes, life: Some(Life { first: (lane, first), known, last }) }
     }
 
     #[test]
@@ -74,12 +109,29 @@ mod tests {
 
     #[test]
     fn buffers_of_different_lanes_and_shared_ones_never_share_memory() {
-        let buffers = [lived(64, 0, 0, 1), lived(64, 1, 5, 6), Lived { bytes: 64, alive: None }];
+        let buffers = [lived(64, 0, 0, 1), lived(64, 1, 5, 6), Lived { bytes: 64, life: None }];
         let (offsets, total) = pack(&buffers, 64, 1 << 20);
         assert_eq!(total, 192);
         let mut sorted = offsets.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, [0, 64, 128]);
+    }
+
+    #[test]
+    fn a_buffer_of_another_lane_is_reused_once_that_lane_is_known_to_be_done_with_it() {
+        let copied = lived(64, 0, 0, 3);
+        let mut later = lived(64, 1, 5, 6);
+        assert!(copied.overlaps(&later));
+        for (over, apart) in [(3, false), (4, true)] {
+            if let Some(life) = &mut later.life {
+                life.known[0] = over;
+            }
+            assert_eq!(!copied.overlaps(&later), apart, "{over} steps of lane 0 are over");
+        }
+        // Touched by lane 1 as well, it lives until that is done too.
+        let mut both = copied.clone();
+        both.life.as_mut().unwrap().touch(1, 5);
+        assert!(both.overlaps(&later));
     }
 
     #[test]
@@ -93,8 +145,11 @@ mod tests {
             let buffers: Vec<Lived> = (0..next(30))
                 .map(|_| {
                     let first = next(20) as usize;
-                    let alive = (next(5) > 0).then(|| (next(2) as usize, first, first + next(8) as usize));
-                    Lived { bytes: 1 + next(500) as usize, alive }
+                    let bytes = 1 + next(500) as usize;
+                    match next(5) {
+                        0 => Lived { bytes, life: None },
+                        _ => lived(bytes, next(2) as usize, first, first + next(8) as usize),
+                    }
                 })
                 .collect();
             let (offsets, total) = pack(&buffers, 64, 512);

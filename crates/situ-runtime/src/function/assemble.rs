@@ -1,19 +1,22 @@
 //! Lanes, waits and offsets: from drafts to a plan that can be run.
 
-use super::arena::{Lived, pack};
+use super::arena::{Known, Life, Lived, pack};
 use super::in_place;
 use super::lower::{Draft, Lowered};
 use super::plan::{Action, DeviceIndex, Lane, LaneIndex, Memory, Plan, Step, Yield};
 use crate::logical::LogicalDevice;
 use situ_core::{DeviceKind, Reason};
 use situ_ir::{Content, Graph, Value};
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Which lane a draft runs in: the device's own, its lane for copies to the host, or one of several that share a CPU.
+/// Which lane a draft runs in: the device's own, or one of several that share a CPU; its lane for copies to it, and its lane for
+/// copies to the host, so that copies overlap with what it computes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum LaneKey {
     Device(DeviceIndex, usize),
+    Upload(DeviceIndex),
     Download(DeviceIndex),
 }
 
@@ -31,8 +34,9 @@ pub(crate) fn assemble(
     let mut busy: HashMap<LaneKey, f64> = HashMap::new();
     // Where each buffer was written: lane, and steps of it that must be over.
     let mut written: Vec<Option<(LaneIndex, usize, LaneKey)>> = vec![None; buffers.len()];
-    let mut lived: Vec<Option<(LaneIndex, usize, usize)>> = vec![None; buffers.len()];
-    let mut shared = vec![false; buffers.len()];
+    let mut lives: Vec<Option<Life>> = vec![None; buffers.len()];
+    // By lane and step, how far the lanes are when it begins.
+    let mut knowledge: Vec<Vec<Known>> = Vec::new();
     let mut checks = 0;
     let mut check_of: HashMap<u32, Vec<usize>> = HashMap::new();
     for draft in drafts {
@@ -42,6 +46,7 @@ pub(crate) fn assemble(
         let lane = *keys.entry(key).or_insert(next);
         if lane == next {
             lanes.push(Lane::default());
+            knowledge.push(Vec::new());
         }
         let at = lanes[lane].steps.len();
         let mut waits: Vec<(LaneIndex, usize)> = Vec::new();
@@ -55,13 +60,12 @@ pub(crate) fn assemble(
                 }
             }
         }
+        let known = known(&knowledge, lane, at, &waits);
         for &buffer in draft.reads.iter().chain(&draft.writes) {
-            match &mut lived[buffer] {
-                Some((owner, _, last)) if *owner == lane => *last = at,
-                Some(_) => shared[buffer] = true,
-                empty => *empty = Some((lane, at, at)),
-            }
+            let begun = || Life { first: (lane, at), known: known.clone(), last: SmallVec::new() };
+            lives[buffer].get_or_insert_with(begun).touch(lane, at);
         }
+        knowledge[lane].push(known);
         for &buffer in &draft.writes {
             written[buffer] = Some((lane, at + 1, key));
         }
@@ -73,7 +77,7 @@ pub(crate) fn assemble(
         let Draft { action, device, node, source, .. } = draft;
         lanes[lane].steps.push(Step { action, device, node, source, waits, check });
     }
-    let now = in_place::join(&lanes, devices, &buffers, &mut lived, &shared);
+    let now = in_place::join(&lanes, devices, &buffers, &mut lives);
     let operands = lanes.iter_mut().flat_map(|lane| &mut lane.steps).flat_map(|step| step.action.operands());
     let results = outputs.iter_mut().map(|(o, _)| o).chain(updates.iter_mut().map(|(_, o, _)| o));
     operands.chain(results).for_each(|operand| operand.buffer = now[operand.buffer]);
@@ -83,10 +87,8 @@ pub(crate) fn assemble(
             .filter(|&b| buffers[b].device == index && now[b] == b)
             .filter(|&b| matches!(buffers[b].memory, Memory::Arena { .. }))
             .collect();
-        let lives: Vec<Lived> = inside
-            .iter()
-            .map(|&b| Lived { bytes: buffers[b].bytes, alive: lived[b].filter(|_| !shared[b]) })
-            .collect();
+        let lives: Vec<Lived> =
+            inside.iter().map(|&b| Lived { bytes: buffers[b].bytes, life: lives[b].clone() }).collect();
         let (alignment, chunk) =
             device.device().map_or((64, usize::MAX / 2), |d| (d.alignment(), d.max_block()));
         let (offsets, total) = pack(&lives, alignment, chunk);
@@ -128,6 +130,21 @@ pub(crate) fn assemble(
     Plan { devices: devices.to_vec(), used, arenas, buffers, lanes, outputs, updates, checks, slots }
 }
 
+/// How far each lane is when a step begins: what its lane knew before, its lane's steps up to it, and what it waits for with all
+/// that was known there.
+fn known(knowledge: &[Vec<Known>], lane: LaneIndex, at: usize, waits: &[(LaneIndex, usize)]) -> Known {
+    let mut known = at.checked_sub(1).map_or_else(Known::new, |before| knowledge[lane][before].clone());
+    known.resize(knowledge.len(), 0);
+    known[lane] = at;
+    for &(other, over) in waits {
+        for (mine, theirs) in known.iter_mut().zip(&knowledge[other][over - 1]) {
+            *mine = (*mine).max(*theirs);
+        }
+        known[other] = known[other].max(over);
+    }
+    known
+}
+
 fn choose_lane(
     draft: &Draft,
     devices: &[Arc<LogicalDevice>],
@@ -140,9 +157,7 @@ fn choose_lane(
     if let Action::Copy { from, .. } = &draft.action {
         let source = buffers[from.buffer].device;
         // Reading back waits for the queue: a lane of its own, so that more work can be queued meanwhile.
-        if !is_cpu(source) {
-            return LaneKey::Download(source);
-        }
+        return if is_cpu(source) { LaneKey::Upload(draft.device) } else { LaneKey::Download(source) };
     }
     if !is_cpu(draft.device) || width <= 1 {
         return LaneKey::Device(draft.device, 0);

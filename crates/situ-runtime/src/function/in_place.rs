@@ -3,20 +3,17 @@
 //! The operand must be all of a buffer of the arena, last touched by the step that writes, and touched by that step's lane only; and
 //! the kernel must say that it can.
 
-use super::plan::{Action, Buffer, BufferIndex, Lane, LaneIndex, Memory, Operand};
+use super::arena::Life;
+use super::plan::{Action, Buffer, BufferIndex, Lane, Memory, Operand};
 use crate::logical::LogicalDevice;
 use std::sync::Arc;
-
-/// What is known of a buffer's life: the lane, its first and its last step there.
-pub(super) type Life = Option<(LaneIndex, usize, usize)>;
 
 /// Joins buffers, and gives for each the one that it is now.
 pub(super) fn join(
     lanes: &[Lane],
     devices: &[Arc<LogicalDevice>],
     buffers: &[Buffer],
-    lives: &mut [Life],
-    shared: &[bool],
+    lives: &mut [Option<Life>],
 ) -> Vec<BufferIndex> {
     let mut now: Vec<BufferIndex> = (0..buffers.len()).collect();
     for (index, lane) in lanes.iter().enumerate() {
@@ -27,9 +24,10 @@ pub(super) fn join(
             for output in outputs {
                 let over = inputs.iter().enumerate().find(|(n, input)| {
                     let buffer = input.buffer;
-                    let ends = matches!(lives[buffer], Some((lane, first, last)) if lane == index && last == at && first < at);
-                    ends && !shared[buffer]
-                        && matches!(buffers[buffer].memory, Memory::Arena { .. })
+                    let life = lives[buffer].as_ref();
+                    let ends =
+                        life.is_some_and(|l| l.first < (index, at) && l.last.as_slice() == [(index, at)]);
+                    ends && matches!(buffers[buffer].memory, Memory::Arena { .. })
                         && buffers[buffer].bytes == buffers[output.buffer].bytes
                         && now[buffer] == buffer
                         && !taken.contains(&buffer)
@@ -39,10 +37,11 @@ pub(super) fn join(
                 if let Some((_, input)) = over {
                     taken.push(input.buffer);
                     now[input.buffer] = output.buffer;
-                    if let (Some((_, first, _)), Some((_, begun, _))) =
-                        (lives[input.buffer], &mut lives[output.buffer])
+                    // The joined buffer lives from the operand's first step on.
+                    if let (Some(operand), Some(result)) =
+                        (lives[input.buffer].take(), &mut lives[output.buffer])
                     {
-                        *begun = first;
+                        (result.first, result.known) = (operand.first, operand.known);
                     }
                 }
             }
