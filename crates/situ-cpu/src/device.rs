@@ -12,6 +12,7 @@ use situ_device::{
 use situ_ir::Op;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// The machine's CPU, at the best level of instructions it has.
 pub fn physical() -> Arc<dyn Physical> {
@@ -135,9 +136,15 @@ impl Device for CpuDevice {
         let kernel =
             self.get(call.kernel).ok_or_else(|| fail(format!("there is no kernel {:?}", call.kernel)))?;
         let exec = Exec::new(&self.threads).with_level(self.level);
+        let clock = call.timing.map(|timing| (timing, Instant::now()));
         // A panic in a kernel is our fault; it must not take the program down with it.
         match catch_unwind(AssertUnwindSafe(|| (kernel.run)(&exec, call))) {
-            Ok(done) => done.map(|()| None),
+            Ok(done) => {
+                if let Some((timing, start)) = clock {
+                    timing.set(start.elapsed().as_secs_f64());
+                }
+                done.map(|()| None)
+            }
             Err(payload) => {
                 let text = payload.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");

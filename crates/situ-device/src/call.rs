@@ -1,9 +1,10 @@
 //! One launch of one kernel, with everything it needs written out.
 
-use crate::Region;
+use crate::{Region, Timing};
 use situ_core::{DType, Layout, TensorType};
 use situ_ir::Op;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// A kernel of a device, as the device numbers them. Chosen once, then launched without any lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -43,4 +44,6 @@ pub struct Call<'a> {
     pub workspace: Option<Region<'a>>,
     /// The line of the program that called the op.
     pub location: Option<&'static Location<'static>>,
+    /// Where to say how long it took, if somebody wants to know.
+    pub timing: Option<&'a Arc<Timing>>,
 }

@@ -13,9 +13,11 @@ pub mod check;
 pub mod device;
 pub mod memory;
 pub mod registry;
+pub mod timing;
 
 pub use call::{Arg, Call, KernelId};
 pub use check::Check;
 pub use device::{Description, Device, DeviceClass, Open, Physical};
 pub use memory::{Block, Region};
 pub use registry::Registry;
+pub use timing::Timing;

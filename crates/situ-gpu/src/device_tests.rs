@@ -28,7 +28,15 @@ fn fill(device: &dyn Device, region: Region<'_>, value: f32) -> Result<(), Error
     let layout = Layout::dense(shape);
     let outputs = [Arg { region, dtype: DType::F32, layout: &layout }];
     device
-        .launch(&Call { kernel, op: &op, inputs: &[], outputs: &outputs, workspace: None, location: None })
+        .launch(&Call {
+            kernel,
+            op: &op,
+            inputs: &[],
+            outputs: &outputs,
+            workspace: None,
+            location: None,
+            timing: None,
+        })
         .map(|check| assert!(check.is_none()))
 }
 

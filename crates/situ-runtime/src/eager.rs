@@ -151,6 +151,7 @@ impl Inner {
                 outputs: &outputs,
                 workspace: workspace.as_ref().map(Storage::region),
                 location: Some(location),
+                timing: None,
             };
             if let Some(check) = device.launch(&call)? {
                 logical.watch(&check);

@@ -63,6 +63,7 @@ pub(crate) fn dense_copy(
         outputs: &outputs,
         workspace: None,
         location: Some(location),
+        timing: None,
     };
     device.launch(&call)?;
     out.checks = tensor.checks.clone();

@@ -65,6 +65,7 @@ fn launch<T: Copy + Default>(device: &dyn Device, op: &Op, inputs: &[&Held]) -> 
         outputs: &[Arg { region: out.region(), dtype: out.dtype, layout: &out.layout }],
         workspace: scratch.as_ref().map(|block| Region { block, offset: 0, bytes: workspace }),
         location: None,
+        timing: None,
     };
     if let Err(error) = device.launch(&call) {
         return Some(Err(error));

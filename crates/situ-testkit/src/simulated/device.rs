@@ -129,6 +129,7 @@ impl Device for Simulated {
             outputs: held(call.outputs)?,
             workspace: call.workspace.and_then(Held::of),
             location: call.location,
+            timing: call.timing.cloned(),
             check: check.clone(),
         };
         self.submit(Work::Launch(Box::new(launch)))?;

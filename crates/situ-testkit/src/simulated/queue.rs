@@ -2,12 +2,12 @@
 
 use super::memory::{Held, HeldArg};
 use situ_core::{Error, Result};
-use situ_device::{Arg, Call, Check, Device, KernelId};
+use situ_device::{Arg, Call, Check, Device, KernelId, Timing};
 use situ_ir::Op;
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A launch that has not run yet.
 #[derive(Debug)]
@@ -19,6 +19,7 @@ pub(super) struct Launch {
     pub(super) workspace: Option<Held>,
     pub(super) location: Option<&'static Location<'static>>,
     pub(super) check: Option<Arc<Check>>,
+    pub(super) timing: Option<Arc<Timing>>,
 }
 
 /// One entry of the queue.
@@ -51,8 +52,13 @@ impl Queue {
             let done = match &work {
                 Work::Upload(to, bytes) => on.upload(to.region(), bytes),
                 Work::Launch(launch) => {
+                    let start = Instant::now();
                     std::thread::sleep(delay);
-                    launch.run(on)
+                    let done = launch.run(on);
+                    if let Some(timing) = &launch.timing {
+                        timing.set(start.elapsed().as_secs_f64());
+                    }
+                    done
                 }
             };
             if let Err(error) = done {
@@ -74,6 +80,7 @@ impl Launch {
             outputs: &outputs,
             workspace: self.workspace.as_ref().map(Held::region),
             location: self.location,
+            timing: None,
         };
         match (on.launch(&call), &self.check) {
             (Ok(_), Some(check)) => check.settle(None),

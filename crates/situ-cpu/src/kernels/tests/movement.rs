@@ -155,6 +155,7 @@ fn an_index_out_of_range_is_an_error_that_names_index_position_and_line() {
             outputs: &[Arg { region: out.region(), dtype: out.dtype, layout: &out.layout }],
             workspace: None,
             location: Some(here),
+            timing: None,
         };
         let Err(Error::Data(data)) = device.launch(&call) else { panic!("{} took a bad index", op.name()) };
         assert_eq!(data.op, op.name());
