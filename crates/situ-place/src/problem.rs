@@ -35,6 +35,7 @@ pub enum Requests {
 /// What marks "none" in the dense tables.
 pub(crate) const NONE: u32 = u32::MAX;
 
+#[derive(Clone)]
 pub(crate) struct NodeRow {
     pub id: i64,
     pub name: String,
@@ -53,12 +54,14 @@ pub(crate) struct EdgeRow {
     pub price: u32,
 }
 
+#[derive(Clone)]
 pub(crate) struct ResidentRow {
     pub name: String,
     pub bytes: f64,
 }
 
 /// Nodes that share a device: a colocation group, or a single node.
+#[derive(Clone)]
 pub(crate) struct Unit {
     pub members: Vec<u32>,
     pub label: Option<String>,
@@ -69,7 +72,7 @@ pub(crate) struct Unit {
 }
 
 /// A list of lists in two flat arrays.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Csr {
     starts: Vec<u32>,
     items: Vec<u32>,
@@ -105,6 +108,7 @@ impl Csr {
 }
 
 /// A cost graph on a machine; see the module's page.
+#[derive(Clone)]
 pub struct Problem {
     pub(crate) devices: Vec<Device>,
     pub(crate) kinds: Vec<String>,

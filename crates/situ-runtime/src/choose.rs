@@ -5,7 +5,7 @@
 
 use crate::config::{Config, PlacementRule, Table};
 use crate::constant::is_local;
-use crate::logical::LogicalDevice;
+use crate::logical::{LogicalDevice, copy_seconds};
 use crate::storage::DeviceTensor;
 use situ_core::error::{NoKernel, NoSuchDevice};
 use situ_core::{DeviceId, DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
@@ -43,7 +43,7 @@ impl Candidate<'_> {
 
     /// Seconds until the op is done on that device: what is queued there, copies in, the op itself.
     fn seconds(&self, device: &LogicalDevice, work: &Work) -> f64 {
-        device.backlog() + self.moving(device) + device.costs().compute(work)
+        device.backlog() + self.moving(device) + device.seconds(work)
     }
 
     /// Seconds to copy what is elsewhere.
@@ -52,16 +52,7 @@ impl Candidate<'_> {
         for input in self.inputs {
             let from = input.logical_device();
             if from.id() != device.id() && input.replica_on(device.id()).is_none() {
-                let bytes = input.tensor_type().bytes();
-                // Copies go through the host: each side that is not the host has its own link.
-                for end in [&**from, device] {
-                    if end.id().kind != DeviceKind::Cpu {
-                        seconds += end.costs().copy(bytes);
-                    }
-                }
-                if from.id().kind == DeviceKind::Cpu && device.id().kind == DeviceKind::Cpu {
-                    seconds += device.costs().copy(bytes);
-                }
+                seconds += copy_seconds(from, device, input.tensor_type().bytes());
             }
         }
         seconds
@@ -175,7 +166,7 @@ fn auto<'t>(
         let here = candidate.seconds(device, &work);
         let mut other: Option<(&LogicalDevice, f64)> = None;
         for d in table.devices.iter().filter(|d| d.id() != home && allowed(d)) {
-            let begins = d.costs().launch + candidate.moving(d);
+            let begins = d.costs().line(work.class).launch + candidate.moving(d);
             if other.is_none_or(|(_, least)| begins < least) {
                 other = Some((d, begins));
             }
@@ -185,9 +176,9 @@ fn auto<'t>(
         {
             let reason = match other {
                 Some((than, begins)) => {
-                    let there = than.costs().compute(&work);
-                    let saves = begins - than.costs().launch + there - here;
-                    if there < device.costs().compute(&work) {
+                    let there = than.seconds(&work);
+                    let saves = begins - than.costs().line(work.class).launch + there - here;
+                    if there < device.seconds(&work) {
                         Reason::CheaperThanMoving { to: than.id(), saves }
                     } else {
                         Reason::Faster { than: than.id(), saves }
@@ -204,7 +195,7 @@ fn auto<'t>(
     for device in table.devices.iter().filter(|d| allowed(d)) {
         let Some(kernel) = candidate.kernel(device) else { continue };
         let seconds = candidate.seconds(device, &work);
-        let compute = device.costs().compute(&work);
+        let compute = device.seconds(&work);
         if fastest.is_none_or(|(_, least)| compute < least) {
             fastest = Some((device.id(), compute));
         }

@@ -65,6 +65,7 @@ pub(crate) struct Config {
     pub(crate) fallback: Policy,
     pub(crate) copies: Policy,
     pub(crate) log_placement: bool,
+    pub(crate) deterministic: bool,
     pub(crate) intra_op_threads: Option<usize>,
     pub(crate) inter_op_threads: Option<usize>,
 }
@@ -77,6 +78,7 @@ impl Config {
             fallback: Policy::Warn,
             copies: Policy::Allow,
             log_placement: false,
+            deterministic: false,
             intra_op_threads: None,
             inter_op_threads: None,
         }

@@ -143,6 +143,12 @@ impl Runtime {
         Ok(())
     }
 
+    /// Whether functions stay where they were first placed, whatever is measured: the same program runs the same way every time.
+    pub fn set_deterministic(&self, on: bool) -> Result<()> {
+        self.write()?.config.deterministic = on;
+        Ok(())
+    }
+
     /// Whether every placement is said.
     pub fn set_log_placement(&self, on: bool) -> Result<()> {
         self.write()?.config.log_placement = on;

@@ -8,7 +8,7 @@ mod choose;
 mod config;
 mod configure;
 mod constant;
-mod costs;
+pub mod costs;
 mod eager;
 pub mod function;
 mod ledger;
@@ -22,7 +22,7 @@ mod transfer;
 
 pub use config::{LogicalConfig, PlacementRule};
 pub use configure::PhysicalDevice;
-pub use costs::CostTable;
+pub use costs::CostModel;
 pub use ledger::{Cause, Entry, LedgerReport};
 pub use logical::LogicalDevice;
 pub use notice::{Listener, Notice, Topic};

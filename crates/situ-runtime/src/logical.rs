@@ -1,12 +1,15 @@
 //! A logical device at work: the device behind the seam, opened at first use, and its memory pool.
 
-use crate::costs::CostTable;
+use crate::costs::CostModel;
 use crate::pool::{Allocation, MemoryInfo, Pool};
 use crate::runtime::Inner;
 use crate::storage::Storage;
 use situ_core::error::Owner;
 use situ_core::{Budget, DType, DeviceId, DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_device::{Check, Description, Device, Open, Physical};
+use situ_ir::Work;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use crate::storage::{Checks, DeviceTensor};
@@ -20,7 +23,9 @@ pub struct LogicalDevice {
     how: Open,
     budget: Arc<Budget>,
     growth: bool,
-    costs: CostTable,
+    costs: AtomicPtr<CostModel>,
+    /// How much longer work takes than its model says, lately.
+    slowness: AtomicU64,
     opened: OnceLock<Result<Opened>>,
     /// Launches whose outcome nobody has asked for yet: `sync` reports them, even if their results were dropped.
     watched: Mutex<Vec<Arc<Check>>>,
@@ -52,7 +57,7 @@ impl LogicalDevice {
         if let Some(threads) = how.threads {
             description.cores.truncate(threads.max(1));
         }
-        let costs = CostTable::built_in(&description);
+        let costs = AtomicPtr::new(Box::leak(Box::new(CostModel::built_in(&description))));
         LogicalDevice {
             id: how.id,
             physical,
@@ -61,6 +66,7 @@ impl LogicalDevice {
             budget,
             growth,
             costs,
+            slowness: AtomicU64::new(1f64.to_bits()),
             opened: OnceLock::new(),
             watched: Mutex::default(),
             turn: Mutex::new(()),
@@ -99,8 +105,40 @@ impl LogicalDevice {
     }
 
     /// Its expected speeds.
-    pub fn costs(&self) -> &CostTable {
-        &self.costs
+    #[inline]
+    pub fn costs(&self) -> &'static CostModel {
+        // SAFETY: it points to a model that was leaked, so it is valid for ever and nobody writes to it.
+        unsafe { &*self.costs.load(Acquire) }
+    }
+
+    /// Seconds that work is expected to take on it: by its model, times what it was found to be slower of late.
+    #[inline]
+    pub fn seconds(&self, work: &Work) -> f64 {
+        self.costs().compute(work) * self.price()
+    }
+
+    /// How much slower than its model it answers: 1 where nobody else is using it.
+    #[inline]
+    pub fn price(&self) -> f64 {
+        // A model is rarely better than a quarter: within that, it is taken at its word.
+        match f64::from_bits(self.slowness.load(Relaxed)) {
+            slowness if slowness > 1.25 => slowness,
+            _ => 1.0,
+        }
+    }
+
+    /// Takes note of work that took `measured` seconds where the model said `modelled`. One sample moves the price by an eighth
+    /// of the way, so that a moment's noise does not, and it comes down again as it went up.
+    pub(crate) fn observe(&self, measured: f64, modelled: f64) {
+        let ratio = (measured / modelled).clamp(0.5, 16.0);
+        let slowness = f64::from_bits(self.slowness.load(Relaxed)) * 0.875 + ratio * 0.125;
+        self.slowness.store(slowness.to_bits(), Relaxed);
+    }
+
+    /// Replaces its expected speeds.
+    pub fn set_costs(&self, model: CostModel) {
+        // Ops on other threads may be reading the old one, without a lock: it is small, replaced rarely, and never freed.
+        self.costs.store(Box::leak(Box::new(model)), Release);
     }
 
     fn opened(&self) -> Result<&Opened> {
@@ -257,5 +295,14 @@ impl LogicalDevice {
     /// The dtypes for which it has kernels.
     pub fn dtypes(&self) -> &[DType] {
         &self.physical.description().dtypes
+    }
+}
+
+/// Seconds to copy so many bytes from one device to another: over the link of each end that is not the host.
+pub(crate) fn copy_seconds(from: &LogicalDevice, to: &LogicalDevice, bytes: usize) -> f64 {
+    match (from.id.kind, to.id.kind) {
+        (DeviceKind::Cpu, _) => to.costs().upload.seconds(bytes),
+        (_, DeviceKind::Cpu) => from.costs().download.seconds(bytes),
+        _ => from.costs().download.seconds(bytes) + to.costs().upload.seconds(bytes),
     }
 }

@@ -50,12 +50,15 @@ struct Variant {
 
 impl Variant {
     fn fits(&self, inputs: &[&DeviceTensor], request: &Request) -> bool {
+        self.is_for(inputs, request) && self.compiled.is_current(&self.runtime)
+    }
+
+    fn is_for(&self, inputs: &[&DeviceTensor], request: &Request) -> bool {
         self.types.len() == inputs.len()
             && self.request == *request
             && inputs.iter().zip(&self.types).all(|(t, ty)| t.dtype() == ty.dtype && *t.shape() == ty.shape)
             && inputs.iter().zip(&self.devices).all(|(t, id)| t.device() == *id)
             && inputs.iter().all(|t| self.runtime.owns(t))
-            && self.compiled.is_current(&self.runtime)
     }
 }
 
@@ -209,16 +212,23 @@ impl Function {
         if let Some(variant) = known.iter().find(|v| v.fits(&arguments, &request)) {
             return Ok(Prepared { variant: variant.clone(), arguments });
         }
+        // One that fits but for what has changed since: what it learned holds on.
+        let before = known.iter().find(|v| v.is_for(&arguments, &request)).cloned();
         drop(known);
-        let variant = Arc::new(self.variant(&arguments, request)?);
+        let variant = Arc::new(self.variant(&arguments, request, before.as_deref())?);
         let mut known = self.variants.write().unwrap_or_else(|p| p.into_inner());
         // A variant whose runtime has changed its devices can't run any more.
-        known.retain(|v| v.compiled.is_current(&v.runtime) && !v.fits(&arguments, &variant.request));
+        known.retain(|v| v.compiled.is_current(&v.runtime) && !v.is_for(&arguments, &variant.request));
         known.push(variant.clone());
         Ok(Prepared { variant, arguments })
     }
 
-    fn variant(&self, inputs: &[&DeviceTensor], request: Request) -> Result<Variant> {
+    fn variant(
+        &self,
+        inputs: &[&DeviceTensor],
+        request: Request,
+        before: Option<&Variant>,
+    ) -> Result<Variant> {
         let types: SmallVec<[TensorType; 2]> = inputs.iter().map(|t| t.tensor_type()).collect();
         let devices: SmallVec<[DeviceId; 2]> = inputs.iter().map(|t| t.device()).collect();
         let runtime = match inputs.first() {
@@ -234,6 +244,7 @@ impl Function {
             variables: &variables,
             call: &request,
             passes: &self.passes,
+            before: before.map(|v| &v.compiled),
         })?;
         Ok(Variant { types, devices, request, runtime, recorded, compiled })
     }

@@ -7,7 +7,7 @@ use super::NONE;
 use crate::machine::Device;
 use std::collections::BTreeMap;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct PriceBook {
     devices: usize,
     /// Per pattern: device × device → place in the row, or [`NONE`].

@@ -21,7 +21,7 @@ pub(crate) enum Route {
     Via(u16),
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Routes {
     devices: usize,
     pub links: Vec<LinkRow>,

@@ -39,7 +39,7 @@ pub(crate) fn assemble(
     let mut knowledge: Vec<Vec<Known>> = Vec::new();
     let mut checks = 0;
     let mut check_of: HashMap<u32, Vec<usize>> = HashMap::new();
-    for draft in drafts {
+    for (number, draft) in drafts.into_iter().enumerate() {
         let key = choose_lane(&draft, devices, &buffers, &written, &busy, width);
         *busy.entry(key).or_default() += draft.seconds;
         let next = lanes.len();
@@ -74,8 +74,8 @@ pub(crate) fn assemble(
             check_of.entry(draft.node.0).or_default().push(checks - 1);
             checks - 1
         });
-        let Draft { action, device, node, source, .. } = draft;
-        lanes[lane].steps.push(Step { action, device, node, source, waits, check });
+        let Draft { action, device, node, source, seconds, .. } = draft;
+        lanes[lane].steps.push(Step { action, device, node, source, waits, seconds, number, check });
     }
     let now = in_place::join(&lanes, devices, &buffers, &mut lives);
     let operands = lanes.iter_mut().flat_map(|lane| &mut lane.steps).flat_map(|step| step.action.operands());

@@ -6,26 +6,30 @@ use super::costing::Costing;
 use super::execute::{self, Invocation};
 use super::explain::{NodePlace, places};
 use super::lower::{Host, lower};
+use super::measure::{FIRST, Measured, is_sampled};
 use super::place::{Placed, Prediction, place};
 use super::plan::{DeviceIndex, Plan, PlanSummary};
-use super::record::{Event, Events, Off, Recorder};
+use super::record::{Event, Events, Off, Recorder, Timed};
 use super::simplify::{join, simplify};
-use crate::config::Table;
+use crate::config::{PlacementRule, Table};
 use crate::ledger::{Book, Cause};
 use crate::notice::Topic;
 use crate::runtime::{Inner, Runtime, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, Purpose};
 use situ_core::error::CopyForbidden;
-use situ_core::{DeviceId, Error, Policy, Reason, Request, Result, reason};
+use situ_core::{DeviceId, DeviceKind, Error, Policy, Reason, Request, Result, reason};
 use situ_ir::passes::{Options, Report};
 use situ_ir::{Content, Graph, Node};
 use std::panic::Location;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// How often a graph is placed anew because its plan, once packed, takes more memory than the placer thought.
-const PLACE_AGAIN: usize = 3;
+const PLACE_AGAIN: usize = 4;
+
+/// How often a function is placed anew for what was measured: noise must not make it wander for ever.
+const MOST_MOVED: u32 = 6;
 
 /// What is to be compiled.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +46,8 @@ pub struct Program<'a> {
     pub call: &'a Request,
     /// Which passes run.
     pub passes: &'a Options,
+    /// The same function compiled before: what was measured of it holds on, and its calls go on being counted.
+    pub before: Option<&'a Compiled>,
 }
 
 /// What a call gives: its results, and new values of variables by their number.
@@ -63,6 +69,13 @@ pub struct Compiled {
     captures: Vec<DeviceTensor>,
     reports: Vec<Report>,
     calls: AtomicU64,
+    /// Calls that earlier plans of the function had.
+    calls_before: u64,
+    measured: Mutex<Measured>,
+    /// Seconds a call is expected to take, by what was measured.
+    expected: AtomicU64,
+    /// Whether a better placement is known.
+    outdated: AtomicBool,
     book: Arc<Book>,
     epoch: u64,
 }
@@ -72,6 +85,7 @@ impl Runtime {
     pub fn compile(&self, program: &Program<'_>) -> Result<Compiled> {
         let at = Location::caller();
         let epoch = self.inner.epoch();
+        let measured = program.before.map(Compiled::measured).unwrap_or_default();
         let captures = program.captures.iter().map(|t| transfer::whole(t, at)).collect::<Result<Vec<_>>>()?;
         let (graph, captures, mut reports) = simplify(&self.inner, program.graph, captures, program.passes)?;
         let state = self.inner.state();
@@ -99,14 +113,26 @@ impl Runtime {
             scene: &scene,
             captures,
             replicas: Vec::new(),
+            replicating: true,
             variables: &variables,
+            measured: &measured,
         };
         let (plan, placed) = compiling.planned(&graph, &candidates)?;
-        let captures = compiling.captures;
+        let (plan, placed, captures) = match compiling.replicated() {
+            Ok(captures) => (plan, placed, captures),
+            // What does not fit for good may fit for the time it is needed.
+            Err(error) if error.is_out_of_memory() => {
+                compiling.replicating = false;
+                let (plan, placed) = compiling.planned(&graph, &candidates)?;
+                (plan, placed, compiling.captures)
+            }
+            Err(error) => return Err(error),
+        };
         announce(&self.inner, &state, &scene, &graph, &placed);
         let book = self.inner.ledger.open(plan.copies());
         let places = places(&graph, &state.table, &scene, &placed);
         let Placed { prediction, .. } = placed;
+        let expected = AtomicU64::new(prediction.placement.makespan.to_bits());
         Ok(Compiled {
             plan,
             graph,
@@ -115,6 +141,10 @@ impl Runtime {
             captures,
             reports,
             calls: AtomicU64::new(0),
+            calls_before: program.before.map_or(0, Compiled::calls),
+            measured: Mutex::new(measured),
+            expected,
+            outdated: AtomicBool::new(false),
             book,
             epoch,
         })
@@ -131,15 +161,25 @@ fn position(table: &Table, id: DeviceId) -> Result<usize> {
     })
 }
 
+/// A captured tensor's copy on another device.
+struct Replica {
+    capture: usize,
+    device: DeviceIndex,
+    location: &'static Location<'static>,
+}
+
 /// A compilation under way.
 struct Compiling<'a> {
     inner: &'a Inner,
     state: &'a State,
     scene: &'a Scene<'a>,
     captures: Vec<DeviceTensor>,
-    /// Captured tensors copied for good: which, to where, and the number of the copy.
-    replicas: Vec<((usize, DeviceIndex), usize)>,
+    /// Copies of captured tensors that the plan has on other devices for good; their numbers follow on those of the captures.
+    replicas: Vec<Replica>,
+    /// Whether there may be such copies.
+    replicating: bool,
     variables: &'a [DeviceIndex],
+    measured: &'a Measured,
 }
 
 impl Compiling<'_> {
@@ -159,11 +199,21 @@ impl Compiling<'_> {
             let Some(placed) = self.placed(graph, candidates, &free)? else { break };
             let plan = self.plan(graph, &placed)?;
             let mut over = false;
-            for (device, bytes) in plan.bytes_by_device().into_iter().enumerate() {
+            let mut taken = plan.bytes_by_device();
+            for replica in &self.replicas {
+                taken[replica.device] += self.captures[replica.capture].tensor_type().bytes();
+            }
+            for (device, bytes) in taken.into_iter().enumerate() {
                 if let (Some(limit), Some(free)) = (limits[device], &mut free[device])
                     && bytes as f64 > limit
                 {
-                    *free -= bytes as f64 - limit;
+                    // By what it is over, and by more each time: packing has its own overhead. In the end, nothing that can be
+                    // elsewhere is put there.
+                    let step = limit / 16.0 * (attempt + 1) as f64;
+                    *free -= (bytes as f64 - limit).max(step);
+                    if attempt + 1 == PLACE_AGAIN {
+                        *free = 0.0;
+                    }
                     over = true;
                 }
             }
@@ -189,7 +239,14 @@ impl Compiling<'_> {
         free: &[Option<f64>],
     ) -> Result<Option<Placed>> {
         let devices = &self.state.table.devices;
-        let costing = Costing { devices, width: self.width(), free, variables: self.variables };
+        let costing = Costing {
+            keeps_captures: self.replicating,
+            devices,
+            width: self.width(),
+            free,
+            variables: self.variables,
+            measured: self.measured,
+        };
         let costed = costing.problem(graph, candidates)?;
         place(graph, devices, candidates, costed, self.state.config.rule)
     }
@@ -202,8 +259,22 @@ impl Compiling<'_> {
         let devices = &self.state.table.devices;
         let width = self.width();
         let variables = self.variables;
+        self.replicas.clear();
         let lowered = lower(graph, devices, &placed.assignment, &placed.order, variables, self)?;
         Ok(assemble(devices, lowered, graph, &placed.assignment, width))
+    }
+
+    /// The captured tensors, and behind them the copies of them that the plan reads.
+    fn replicated(&self) -> Result<Vec<DeviceTensor>> {
+        let table = &self.state.table;
+        let mut all = self.captures.clone();
+        for Replica { capture, device, location } in &self.replicas {
+            let reason = Reason::Colocated { with: "its readers" };
+            let purpose = Purpose { cause: Cause::Implicit, op: "capture", reason, location };
+            let from = &self.captures[*capture];
+            all.push(transfer::copy(table, &self.inner.ledger, from, &table.devices[*device], purpose)?);
+        }
+        Ok(all)
     }
 
     /// What a node that reads from elsewhere is allowed.
@@ -224,28 +295,21 @@ impl Host for Compiling<'_> {
     }
 
     fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>> {
-        if let Some((_, known)) = self.replicas.iter().find(|(of, _)| *of == (capture, device)) {
-            return Ok(Some(*known));
+        if !self.replicating {
+            return Ok(None);
         }
-        let from = self.captures[capture].clone();
-        let to = &self.state.table.devices[device];
-        let (ledger, table) = (&self.inner.ledger, &self.state.table);
-        let at = position(table, from.device())?;
-        self.allow_copy(node, at, device, from.tensor_type().bytes())?;
-        let location = node.source.0.unwrap_or(Location::caller());
-        let reason = Reason::Colocated { with: "its readers" };
-        let purpose = Purpose { cause: Cause::Implicit, op: "capture", reason, location };
-        match transfer::copy(table, ledger, &from, to, purpose) {
-            Ok(copy) => {
-                self.captures.push(copy);
-                let number = self.captures.len() - 1;
-                self.replicas.push(((capture, device), number));
-                Ok(Some(number))
+        let known = self.replicas.iter().position(|r| (r.capture, r.device) == (capture, device));
+        let number = match known {
+            Some(known) => known,
+            None => {
+                let from = position(&self.state.table, self.captures[capture].device())?;
+                self.allow_copy(node, from, device, self.captures[capture].tensor_type().bytes())?;
+                let location = node.source.0.unwrap_or(Location::caller());
+                self.replicas.push(Replica { capture, device, location });
+                self.replicas.len() - 1
             }
-            // Where it does not fit for good, it may fit for the time it is needed.
-            Err(error) if error.is_out_of_memory() => Ok(None),
-            Err(error) => Err(error),
-        }
+        };
+        Ok(Some(self.captures.len() + number))
     }
 
     fn allow_copy(&mut self, node: &Node, from: DeviceIndex, to: DeviceIndex, bytes: usize) -> Result<()> {
@@ -303,7 +367,14 @@ impl Compiled {
         arguments: &[&DeviceTensor],
         variables: &[DeviceTensor],
     ) -> Result<Outcome> {
-        self.run(runtime, arguments, variables, &Off)
+        let number = self.calls.fetch_add(1, Relaxed);
+        if !is_sampled(number, self.has_choice()) {
+            return self.run(runtime, arguments, variables, number, &Off);
+        }
+        let timed = Timed::new(self.plan.steps());
+        let outcome = self.run(runtime, arguments, variables, number, &timed)?;
+        self.learn(runtime, &timed)?;
+        Ok(outcome)
     }
 
     /// Runs the plan and says what happened when.
@@ -314,7 +385,8 @@ impl Compiled {
         variables: &[DeviceTensor],
     ) -> Result<(Outcome, Vec<Event>)> {
         let events = Events::default();
-        let outcome = self.run(runtime, arguments, variables, &events)?;
+        let number = self.calls.fetch_add(1, Relaxed);
+        let outcome = self.run(runtime, arguments, variables, number, &events)?;
         Ok((outcome, events.into_list()))
     }
 
@@ -323,6 +395,7 @@ impl Compiled {
         runtime: &Runtime,
         arguments: &[&DeviceTensor],
         variables: &[DeviceTensor],
+        number: u64,
         recorder: &R,
     ) -> Result<Outcome> {
         // Held over the call: the configuration does not change under it.
@@ -334,14 +407,62 @@ impl Compiled {
             captures: &self.captures,
             arguments,
             variables,
-            number: self.calls.fetch_add(1, Relaxed),
+            number: self.calls_before + number,
             recorder,
         })
     }
 
+    /// Takes in what a call was measured to take.
+    fn learn(&self, runtime: &Runtime, timed: &Timed) -> Result<()> {
+        for &device in &self.plan.used {
+            // Queues know their times when they are done. What went wrong in the work is for whoever reads the results.
+            if self.plan.devices[device].id().kind != DeviceKind::Cpu {
+                self.plan.devices[device].device()?.sync()?;
+            }
+        }
+        let mut measured = self.measured.lock().unwrap_or_else(|p| p.into_inner());
+        for (device, took, modelled) in measured.take(&self.plan, timed) {
+            self.plan.devices[device].observe(took, modelled);
+        }
+        let state = runtime.inner.state();
+        // Before the fifth call, times are still those of caches that fill and shaders that are compiled.
+        let settled = self.calls.load(Relaxed) >= FIRST;
+        let free = !state.config.deterministic && state.config.rule == PlacementRule::Auto;
+        let look = settled && free && self.has_choice() && measured.moved < MOST_MOVED;
+        let (expected, better) = measured.judge(&self.prediction, &self.plan, look);
+        self.expected.store(expected.to_bits(), Relaxed);
+        if better && !self.outdated.swap(true, Relaxed) {
+            measured.moved += 1;
+            measured.forget_look();
+        }
+        Ok(())
+    }
+
+    /// Whether any op could have been placed elsewhere.
+    fn has_choice(&self) -> bool {
+        self.prediction.has_choice
+    }
+
+    /// How often the function was called.
+    pub fn calls(&self) -> u64 {
+        self.calls_before + self.calls.load(Relaxed)
+    }
+
+    /// What was measured of its calls so far.
+    pub fn measured(&self) -> Measured {
+        self.measured.lock().unwrap_or_else(|p| p.into_inner()).clone()
+    }
+
+    /// Seconds a call is expected to take: by what was measured, as far as it was.
+    pub fn expected(&self) -> f64 {
+        f64::from_bits(self.expected.load(Relaxed))
+    }
+
     /// Whether the devices and the rules are still those that it was compiled for, and none of its devices is lost.
     pub fn is_current(&self, runtime: &Runtime) -> bool {
-        self.epoch == runtime.inner.epoch() && !self.plan.used.iter().any(|&d| self.plan.devices[d].is_lost())
+        self.epoch == runtime.inner.epoch()
+            && !self.outdated.load(Relaxed)
+            && !self.plan.used.iter().any(|&d| self.plan.devices[d].is_lost())
     }
 
     /// Where every op runs, and why; ops that were joined are listed one by one.
@@ -351,7 +472,7 @@ impl Compiled {
 
     /// The plan's figures.
     pub fn summary(&self) -> PlanSummary {
-        self.plan.summary(self.prediction.placement.makespan)
+        self.plan.summary(self.expected())
     }
 
     /// The graph that runs: after the passes.

@@ -4,10 +4,11 @@
 //! can only be where its tensor is. A variable's new value is read by a node that can only be where the variable lives.
 
 use super::candidates::{Candidates, input_types, is_view};
+use super::measure::Measured;
 use crate::logical::LogicalDevice;
 use situ_core::{DeviceKind, Error, Result};
 use situ_device::DeviceClass;
-use situ_ir::{Content, Graph, Node};
+use situ_ir::{Content, Graph, Node, Value, WorkClass};
 use situ_place::{Device, NodeIndex, Problem, ProblemBuilder};
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ const TRIPS: f64 = 10.0;
 /// A problem, and which of its nodes stands for each node of the graph.
 pub(crate) struct Costed {
     pub(crate) problem: Problem,
-    /// By node of the graph; a view has the number of what it looks at.
+    /// By node of the graph; a view has the number of what it looks at. Captured tensors that stay on their readers' devices are
+    /// no nodes, and have none that exists.
     pub(crate) number: Vec<NodeIndex>,
 }
 
@@ -36,6 +38,10 @@ pub(crate) struct Costing<'a> {
     pub(crate) free: &'a [Option<f64>],
     /// The devices the variables live on.
     pub(crate) variables: &'a [usize],
+    /// What was measured of earlier calls.
+    pub(crate) measured: &'a Measured,
+    /// Whether captured tensors are on every device that reads them, for good, instead of being copied at each call.
+    pub(crate) keeps_captures: bool,
 }
 
 impl Costing<'_> {
@@ -44,6 +50,7 @@ impl Costing<'_> {
         self.machine(&mut builder, graph, candidates);
         let mut number: Vec<NodeIndex> = Vec::with_capacity(graph.nodes().len());
         let mut edges: Vec<(NodeIndex, NodeIndex, f64)> = Vec::new();
+        let mut kept: Vec<(usize, usize)> = Vec::new();
         let link = |edges: &mut Vec<(NodeIndex, NodeIndex, f64)>, from, to, bytes: f64| match edges
             .iter_mut()
             .rev()
@@ -58,16 +65,32 @@ impl Costing<'_> {
                 continue;
             };
             let bytes: usize = node.types.iter().map(|t| t.bytes()).sum();
+            if matches!(node.content, Content::Capture(_)) && self.keeps_captures && bytes > 0 {
+                // No node: nobody waits for it, and it takes memory wherever it is read.
+                kept.push((number.len(), builder.resident(format!("capture {}", id.0), bytes as f64)));
+                number.push(NodeIndex::MAX);
+                continue;
+            }
             let made = builder.node(node.content.name(), bytes as f64);
             for &device in &candidates.devices {
-                builder.cost(made, device, self.seconds(graph, node, device));
+                let measured = self.measured.seconds(id, self.devices[device].id());
+                let seconds = measured.unwrap_or_else(|| self.seconds(graph, node, device));
+                builder.cost(made, device, seconds);
             }
             for input in &node.inputs {
+                let root = root(graph, *input);
+                if let Some((_, resident)) = kept.iter().find(|(node, _)| *node == root) {
+                    builder.uses(made, *resident);
+                    continue;
+                }
                 link(&mut edges, number[input.node.index()], made, graph.type_of(*input).bytes() as f64);
             }
             number.push(made);
         }
         for (variable, value) in graph.updates() {
+            if number[value.node.index()] == NodeIndex::MAX {
+                continue;
+            }
             let assign = builder.node("assign", 0.0);
             builder.cost(assign, self.variables[*variable as usize], 0.0);
             link(&mut edges, number[value.node.index()], assign, graph.type_of(*value).bytes() as f64);
@@ -97,7 +120,10 @@ impl Costing<'_> {
             let mut device = Device::new(logical.id().to_string());
             device.slots = if logical.id().kind == DeviceKind::Cpu { self.width as u32 } else { 1 };
             // The call's own tensors are in the problem as nodes, so they are not taken off the limit as well.
-            device.memory = self.free[index].map(|free| free.max(0.0) + given(index));
+            // Kernels' workspaces come and go within a node: room is left for the largest.
+            device.memory = self.free[index].map(|free| {
+                (free - self.largest_workspace(graph, candidates, index)).max(0.0) + given(index)
+            });
             // Shaders on the host's cores and ops on the same cores take turns; so do CPUs that own no cores.
             let on_host = logical.description().class == DeviceClass::SoftwareGpu
                 || (logical.id().kind == DeviceKind::Cpu && logical.cores().is_none());
@@ -108,24 +134,46 @@ impl Costing<'_> {
             for (to, b) in self.devices.iter().enumerate() {
                 let is_cpu = |d: &LogicalDevice| d.id().kind == DeviceKind::Cpu;
                 if from != to && (is_cpu(a) || is_cpu(b)) {
-                    // The slower end sets the pace.
-                    let end = if is_cpu(a) { b.costs() } else { a.costs() };
-                    builder.link(from, to, end.copy_latency, end.copy_bandwidth, None);
+                    let link = if is_cpu(a) { b.costs().upload } else { a.costs().download };
+                    builder.link(from, to, link.latency, 1.0 / link.per_byte, None);
                 }
             }
         }
     }
 
+    fn largest_workspace(&self, graph: &Graph, candidates: &[Option<Candidates>], device: usize) -> f64 {
+        let Ok(target) = self.devices[device].device() else { return 0.0 };
+        let of = |(id, node): (situ_ir::NodeId, &Node)| {
+            let Content::Op(op) = &node.content else { return 0 };
+            let able = candidates[id.index()].as_ref().is_some_and(|c| c.devices.contains(&device));
+            let types = input_types(graph, node);
+            match target.kernel(op, &types, &node.types).filter(|_| able) {
+                Some(kernel) => target.workspace(kernel, op, &types, &node.types),
+                None => 0,
+            }
+        };
+        graph.iter().map(of).max().unwrap_or(0) as f64
+    }
+
     /// Seconds a node takes on a device once its inputs are there.
     fn seconds(&self, graph: &Graph, node: &Node, device: usize) -> f64 {
-        let costs = self.devices[device].costs();
+        let logical = &self.devices[device];
+        let launch = logical.costs().line(WorkClass::Elementwise).launch;
         let whole = |g: &Graph| -> f64 { g.nodes().iter().map(|n| self.seconds(g, n, device)).sum() };
         match &node.content {
             Content::Op(op) if is_view(op) => 0.0,
-            Content::Op(op) => costs.compute(&op.work(&input_types(graph, node), &node.types)),
-            Content::Cond(cond) => costs.launch + whole(&cond.then).max(whole(&cond.otherwise)),
+            Content::Op(op) => logical.seconds(&op.work(&input_types(graph, node), &node.types)),
+            Content::Cond(cond) => launch + whole(&cond.then).max(whole(&cond.otherwise)),
             Content::While(repeated) => TRIPS * (whole(&repeated.condition) + whole(&repeated.body)),
             Content::Input(_) | Content::Capture(_) | Content::Variable(_) => 0.0,
         }
+    }
+}
+
+/// The number of the node whose memory a value is in: through views to what they look at.
+fn root(graph: &Graph, value: Value) -> usize {
+    match &graph.node(value.node).content {
+        Content::Op(op) if is_view(op) => root(graph, graph.node(value.node).inputs[0]),
+        _ => value.node.index(),
     }
 }

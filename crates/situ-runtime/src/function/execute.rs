@@ -279,7 +279,7 @@ impl<R: Recorder> Run<'_, R> {
                     outputs: &writes,
                     workspace: workspace.map(|w| self.frame.region(w)).transpose()?,
                     location: step.source.0,
-                    timing: None,
+                    timing: self.call.recorder.timing(step.number),
                 };
                 let check = self.device(step.device)?.launch(&call)?;
                 self.frame.keep_check(step.check, check);

@@ -132,6 +132,14 @@ impl Compiled {
         let id = |device: usize| self.plan.devices[device].id();
         let ops = self.places.iter().map(|place| {
             let n = number(place.node);
+            if place.reason == Reason::View {
+                return ExplainedOp {
+                    place: place.clone(),
+                    start: 0.0,
+                    seconds: 0.0,
+                    alternatives: Vec::new(),
+                };
+            }
             let others = problem.allowed(n).filter(|d| *d != placement.devices[n]);
             // Where the op can't go, because its tensors can't get there, there is no alternative.
             let alternatives = others.filter_map(|device| {
@@ -139,12 +147,11 @@ impl Compiled {
                 let over = delta.over.map(|(device, bytes)| (id(device), bytes));
                 Some(Alternative { device: id(device), seconds: delta.seconds, over })
             });
-            let view = place.reason == Reason::View;
             ExplainedOp {
                 place: place.clone(),
                 start: placement.start[n],
-                seconds: if view { 0.0 } else { placement.finish[n] - placement.start[n] },
-                alternatives: if view { Vec::new() } else { alternatives.collect() },
+                seconds: placement.finish[n] - placement.start[n],
+                alternatives: alternatives.collect(),
             }
         });
         let copies = placement.transfers.iter().map(|copy| {

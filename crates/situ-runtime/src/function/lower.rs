@@ -2,11 +2,11 @@
 
 use super::candidates::{input_types, is_view};
 use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand, Plan};
-use crate::logical::LogicalDevice;
+use crate::logical::{LogicalDevice, copy_seconds};
 use situ_core::{DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_ir::graph::Source;
 use situ_ir::ops::{BinaryKind, Dense};
-use situ_ir::{Content, Graph, Node, NodeId, Op, Value};
+use situ_ir::{Content, Graph, Node, NodeId, Op, Value, WorkClass};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -204,7 +204,7 @@ impl Lowering<'_> {
         };
         let reads = inputs.iter().map(|o| o.buffer).collect();
         let writes = outputs.iter().map(|o| o.buffer).chain(workspace).collect();
-        let seconds = logical.costs().compute(&op.work(&types, &node.types));
+        let seconds = logical.seconds(&op.work(&types, &node.types));
         self.drafts.push(Draft {
             action: Action::Launch { op: op.clone(), kernel, inputs, outputs: outputs.clone(), workspace },
             device,
@@ -248,7 +248,7 @@ impl Lowering<'_> {
             source: node.source,
             reads,
             writes,
-            seconds: self.devices[device].costs().launch,
+            seconds: self.devices[device].costs().line(WorkClass::Elementwise).launch,
             checks: false,
         });
         Ok(outputs)
@@ -265,10 +265,10 @@ impl Lowering<'_> {
             return Ok(*copy);
         }
         let reader = self.graph.node(node);
-        if let Content::Capture(n) = self.graph.node(value.node).content
-            && let Some(kept) = self.host.replicate(n as usize, reader, device)?
+        if let Buffer { memory: Memory::Capture(n), bytes, .. } = self.buffers[home.buffer]
+            && let Some(kept) = self.host.replicate(n, reader, device)?
         {
-            let buffer = self.buffer(device, home.bytes(), Memory::Capture(kept), "capture");
+            let buffer = self.buffer(device, bytes, Memory::Capture(kept), "capture");
             let copy = Operand { buffer, ..home };
             self.copies.insert((value, device), copy);
             return Ok(copy);
@@ -327,7 +327,7 @@ impl Lowering<'_> {
     fn copy(&mut self, from: Operand, to: Operand, of: NodeId, reader: NodeId) {
         let number = self.drafts.iter().filter(|d| matches!(d.action, Action::Copy { .. })).count();
         let [source, device] = [from, to].map(|o| self.buffers[o.buffer].device);
-        let costs = [source, device].map(|d| self.devices[d].costs().copy(from.bytes()));
+        let seconds = copy_seconds(&self.devices[source], &self.devices[device], from.bytes());
         self.drafts.push(Draft {
             action: Action::Copy { from, to, number },
             device,
@@ -335,7 +335,7 @@ impl Lowering<'_> {
             source: self.graph.node(reader).source,
             reads: vec![from.buffer],
             writes: vec![to.buffer],
-            seconds: costs[0].max(costs[1]),
+            seconds,
             checks: false,
         });
     }
@@ -375,7 +375,7 @@ impl Lowering<'_> {
         let kernel = logical.device()?.kernel(&op, &ty, &ty);
         let kernel = kernel.ok_or_else(|| self.broken(node, "a view can't be made dense there"))?;
         let out = self.fresh(device, ty[0], "dense");
-        let seconds = logical.costs().compute(&op.work(&ty, &ty));
+        let seconds = logical.seconds(&op.work(&ty, &ty));
         self.drafts.push(Draft {
             action: Action::Launch { op, kernel, inputs: vec![operand], outputs: vec![out], workspace: None },
             device,

@@ -16,6 +16,7 @@ mod execute;
 mod explain;
 mod in_place;
 mod lower;
+mod measure;
 mod place;
 mod plan;
 mod record;
@@ -24,5 +25,6 @@ mod workers;
 
 pub use compile::{Compiled, Outcome, Program};
 pub use explain::{Alternative, ExplainedCopy, ExplainedMemory, ExplainedOp, Explanation, NodePlace};
+pub use measure::Measured;
 pub use plan::PlanSummary;
 pub use record::{Event, EventKind, Events, Off, Recorder};

@@ -6,7 +6,7 @@ use crate::config::PlacementRule;
 use crate::logical::LogicalDevice;
 use situ_core::{DeviceId, Error, Reason, Result};
 use situ_ir::{Graph, NodeId};
-use situ_place::{Budget, PlaceError, Placement};
+use situ_place::{Budget, NodeIndex, PlaceError, Placement};
 use std::sync::Arc;
 
 /// Moves that a search may try for each node of a graph: milliseconds for a small one.
@@ -28,6 +28,8 @@ pub(crate) struct Placed {
 pub(crate) struct Prediction {
     pub(crate) costed: Costed,
     pub(crate) placement: Placement,
+    /// Whether any node had more than one candidate.
+    pub(crate) has_choice: bool,
 }
 
 /// Places a graph by a rule. `Ok(None)` where no placement keeps the memory limits.
@@ -52,9 +54,18 @@ pub(crate) fn place(
         }
     };
     let ids: Vec<DeviceId> = devices.iter().map(|d| d.id()).collect();
-    let mut assignment = Vec::with_capacity(candidates.len());
-    for (id, _) in graph.iter() {
+    let mut assignment: Vec<(usize, Reason)> = Vec::with_capacity(candidates.len());
+    for (id, node) in graph.iter() {
         let number = costed.number[id.index()];
+        if number == NodeIndex::MAX {
+            // A captured tensor, or a view of one: where it is, nothing was decided.
+            let from = node.inputs.first().map(|input| assignment[input.node.index()]);
+            let own =
+                candidates[id.index()].as_ref().map(|c| (c.devices[0], c.reason.unwrap_or(Reason::View)));
+            let home: (usize, Reason) = own.or(from).unwrap_or((0, Reason::OnlyDevice));
+            assignment.push(if own.is_some() { home } else { (home.0, Reason::View) });
+            continue;
+        }
         let reason = match &candidates[id.index()] {
             None => Reason::View,
             Some(Candidates { reason: Some(reason), .. }) => *reason,
@@ -63,7 +74,8 @@ pub(crate) fn place(
         assignment.push((placement.devices[number], reason));
     }
     let order = order(graph, &costed, &placement);
-    Ok(Some(Placed { assignment, order, prediction: Prediction { costed, placement } }))
+    let has_choice = candidates.iter().flatten().any(|c| c.devices.len() > 1);
+    Ok(Some(Placed { assignment, order, prediction: Prediction { costed, placement, has_choice } }))
 }
 
 /// The graph's nodes in the placer's order, each view behind what it looks at.
@@ -74,7 +86,7 @@ fn order(graph: &Graph, costed: &Costed, placement: &Placement) -> Vec<NodeId> {
     }
     let mut order: Vec<NodeId> = graph.iter().map(|(id, _)| id).collect();
     // Stable: a view has the place of what it looks at and comes after it in the graph.
-    order.sort_by_key(|id| place[costed.number[id.index()]]);
+    order.sort_by_key(|id| place.get(costed.number[id.index()]).map_or(0, |at| at + 1));
     order
 }
 

@@ -115,6 +115,10 @@ pub(crate) struct Step {
     pub(crate) source: Source,
     /// Steps of other lanes that must be over: (lane, how many of its steps).
     pub(crate) waits: Vec<(LaneIndex, usize)>,
+    /// Seconds it was expected to take when it was planned.
+    pub(crate) seconds: f64,
+    /// Its number among all steps of the plan.
+    pub(crate) number: usize,
     /// Where the check of this launch is kept, if it can find bad data after the call.
     pub(crate) check: Option<usize>,
 }
@@ -173,6 +177,11 @@ pub struct PlanSummary {
 }
 
 impl Plan {
+    /// How many steps it has.
+    pub(crate) fn steps(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.steps.len()).sum()
+    }
+
     /// Bytes that a call takes on each device: the arena, and the tensors that leave the call.
     pub(crate) fn bytes_by_device(&self) -> Vec<usize> {
         let mut bytes: Vec<usize> = self.arenas.iter().map(|chunks| chunks.iter().sum()).collect();

@@ -1,0 +1,89 @@
+//! Calibrations kept between runs: one file for each device, driver and version, with the measurements beside the fit.
+
+use super::CostModel;
+use super::fit::Sample;
+use serde::{Deserialize, Serialize};
+use situ_core::{Error, Result};
+use situ_device::Description;
+use std::path::{Path, PathBuf};
+
+/// The version of the file, and of the measurements in it.
+const VERSION: u32 = 1;
+
+/// A device's calibration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The version of the file.
+    pub version: u32,
+    /// What was measured: hardware, driver, threads.
+    pub device: String,
+    /// What was fitted.
+    pub model: CostModel,
+    /// What it was fitted to.
+    pub samples: Vec<Sample>,
+}
+
+impl Calibration {
+    /// A calibration of a device.
+    pub fn new(description: &Description, model: CostModel, samples: Vec<Sample>) -> Calibration {
+        Calibration { version: VERSION, device: identity(description), model, samples }
+    }
+}
+
+/// What a calibration is for. Another driver, or another number of cores, is another device.
+pub fn identity(description: &Description) -> String {
+    let driver = description.driver.as_deref().unwrap_or("no driver");
+    let features = description.features.join(" ");
+    let (kind, cores) = (description.kind.name(), description.cores.len());
+    format!(
+        "{kind}, {}, {driver}, {cores} cores, {features}, situ {}",
+        description.hardware,
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// Where calibrations are kept: `SITU_CACHE`, else the user's cache; `None` where there is neither.
+pub fn folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    set("SITU_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("situ")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache").join("situ")))
+        .map(|cache| cache.join("calibration"))
+}
+
+fn file(folder: &Path, description: &Description) -> PathBuf {
+    let hash = identity(description)
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    folder.join(format!("{}-{hash:016x}.json", description.kind.name().to_lowercase()))
+}
+
+/// The calibration of a device, if there is one that can be read and is for this device as it is.
+pub fn load(folder: &Path, description: &Description) -> Option<Calibration> {
+    let text = std::fs::read_to_string(file(folder, description)).ok()?;
+    let found: Calibration = serde_json::from_str(&text).ok()?;
+    let sound = found
+        .model
+        .lines
+        .iter()
+        .all(|l| [l.launch, l.per_flop, l.per_byte].iter().all(|v| v.is_finite() && *v >= 0.0));
+    (found.version == VERSION && found.device == identity(description) && sound).then_some(found)
+}
+
+/// Keeps a calibration; gives the file. Written beside it first, so that a reader finds the old one or the new one.
+pub fn save(folder: &Path, description: &Description, calibration: &Calibration) -> Result<PathBuf> {
+    let path = file(folder, description);
+    let refused = |error: std::io::Error| {
+        Error::config(
+            format!("keep a calibration in {}", folder.display()),
+            error.to_string(),
+            "set SITU_CACHE to a folder that can be written",
+        )
+    };
+    let text = serde_json::to_string_pretty(calibration).map_err(|e| refused(e.into()))?;
+    std::fs::create_dir_all(folder).map_err(refused)?;
+    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
+    std::fs::write(&beside, text).map_err(refused)?;
+    std::fs::rename(&beside, &path).map_err(refused)?;
+    Ok(path)
+}

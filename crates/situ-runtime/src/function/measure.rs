@@ -1,0 +1,125 @@
+//! What a function's steps were measured to take: it replaces what the cost model says, and may call for another placement.
+
+use super::costing::Costed;
+use super::place::Prediction;
+use super::plan::{Action, Plan};
+use super::record::Timed;
+use situ_core::DeviceId;
+use situ_ir::NodeId;
+use situ_place::{Budget, Problem, simulate};
+use std::collections::HashMap;
+
+/// Calls that are all measured, from the first on.
+pub(super) const FIRST: u64 = 5;
+/// After them, one in so many is.
+const THEN_ONE_IN: u64 = 64;
+/// A new placement must save at least this share of the time.
+const WORTHWHILE: f64 = 0.03;
+/// A change of the expected time by less than this share is none.
+const NOTICEABLE: f64 = 0.05;
+/// Moves that looking for a better placement may try for each node.
+const MOVES_PER_NODE: u64 = 50;
+
+/// Whether a call is measured. Where nothing could be placed elsewhere, only the first ones are, to correct what is expected.
+pub(super) fn is_sampled(call: u64, has_choice: bool) -> bool {
+    call < FIRST || (has_choice && call.is_multiple_of(THEN_ONE_IN))
+}
+
+/// What nodes were measured to take, by node and device. It outlives the plan: the next one begins with it.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    nodes: HashMap<(NodeId, DeviceId), Estimate>,
+    /// How often a better placement was found.
+    pub(super) moved: u32,
+    /// What was expected when a better placement was last looked for.
+    looked_at: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    seconds: f64,
+    samples: u64,
+}
+
+impl Measured {
+    /// What a node was measured to take on a device.
+    pub(super) fn seconds(&self, node: NodeId, device: DeviceId) -> Option<f64> {
+        self.nodes.get(&(node, device)).map(|e| e.seconds)
+    }
+
+    /// Whether anything was measured.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The next plan is looked at afresh.
+    pub(super) fn forget_look(&mut self) {
+        self.looked_at = None;
+    }
+
+    fn add(&mut self, node: NodeId, device: DeviceId, seconds: f64) {
+        let estimate = self.nodes.entry((node, device)).or_insert(Estimate { seconds, samples: 0 });
+        // The first calls also warm caches and compile shaders: their least counts. Later ones follow what changes.
+        estimate.seconds = match estimate.samples {
+            n if n < FIRST => estimate.seconds.min(seconds),
+            _ => 0.75 * estimate.seconds + 0.25 * seconds,
+        };
+        estimate.samples += 1;
+    }
+
+    /// Takes in the times of a call. Gives the sums of what was measured and what the model said, by device.
+    pub(super) fn take(&mut self, plan: &Plan, timed: &Timed) -> Vec<(usize, f64, f64)> {
+        let mut sums: Vec<(usize, f64, f64)> = Vec::new();
+        let mut nodes: HashMap<(NodeId, usize), f64> = HashMap::new();
+        for step in plan.lanes.iter().flat_map(|lane| &lane.steps) {
+            let Action::Launch { .. } = step.action else { continue };
+            let Some(seconds) = timed.seconds(step.number) else { continue };
+            *nodes.entry((step.node, step.device)).or_default() += seconds;
+            match sums.iter_mut().find(|(device, ..)| *device == step.device) {
+                Some((_, measured, modelled)) => {
+                    *measured += seconds;
+                    *modelled += step.seconds;
+                }
+                None => sums.push((step.device, seconds, step.seconds)),
+            }
+        }
+        for ((node, device), seconds) in nodes {
+            self.add(node, plan.devices[device].id(), seconds);
+        }
+        sums
+    }
+
+    /// The problem with measured times in place of modelled ones.
+    fn corrected(&self, costed: &Costed, plan: &Plan) -> Problem {
+        let mut problem = costed.problem.clone();
+        for (node, &number) in
+            costed.number.iter().enumerate().filter(|(_, n)| **n < costed.problem.node_count())
+        {
+            for (device, logical) in plan.devices.iter().enumerate() {
+                if let Some(seconds) = self.seconds(NodeId(node as u32), logical.id()) {
+                    problem.set_cost(number, device, seconds);
+                }
+            }
+        }
+        problem
+    }
+
+    /// What the plan is expected to take by what was measured, and whether another placement would save enough.
+    pub(super) fn judge(&mut self, prediction: &Prediction, plan: &Plan, look: bool) -> (f64, bool) {
+        let problem = self.corrected(&prediction.costed, plan);
+        let Ok(now) = simulate(&problem, &prediction.placement.schedule()) else {
+            return (prediction.placement.makespan, false);
+        };
+        // Looking takes milliseconds: again only where times have changed since.
+        let changed = |before: f64| (now.makespan - before).abs() > NOTICEABLE * before;
+        if !look || !self.looked_at.is_none_or(changed) {
+            return (now.makespan, false);
+        }
+        self.looked_at = Some(now.makespan);
+        let moves = (problem.node_count() as u64 * MOVES_PER_NODE).min(20_000);
+        let budget = Budget::moves(moves).starting_from(&prediction.placement);
+        let better = situ_place::place("auto", &problem, &budget)
+            .is_ok_and(|found| found.makespan < (1.0 - WORTHWHILE) * now.makespan);
+        (now.makespan, better)
+    }
+}
