@@ -16,6 +16,14 @@ pub(crate) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
+/// [`prefetch`] of so many bytes.
+#[inline(always)]
+pub(crate) fn prefetch_all(start: *const u8, bytes: usize) {
+    for at in (0..bytes).step_by(LINE_BYTES) {
+        prefetch(start.wrapping_add(at));
+    }
+}
+
 /// Copies `len` bytes from a small buffer in cache to memory, with streaming stores where the processor has them.
 ///
 /// A caller that is done with a whole result must call [`fence`] before other threads may read it.
@@ -48,23 +56,38 @@ pub(crate) fn fence() {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use crate::level::Level;
     use std::arch::x86_64::*;
 
-    /// See [`super::copy_streaming`]. SSE2 suffices: memory, not the width of a store, is the limit.
+    /// See [`super::copy_streaming`].
     ///
     /// # Safety
     /// As for [`super::copy_streaming`].
     #[inline]
     pub(super) unsafe fn copy_streaming(from: *const u8, to: *mut u8, len: usize) {
-        let head = to.align_offset(64).min(len);
-        // SAFETY: the first `head` bytes are within both buffers.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, head) };
-        let lines = (len - head) / 64;
+        let head = to.align_offset(super::LINE_BYTES).min(len);
+        let lines = (len - head) / super::LINE_BYTES;
+        let done = head + lines * super::LINE_BYTES;
+        // SAFETY: the first `head` bytes, the lines behind them and the rest are within both buffers; the lines' destination is
+        // a multiple of a line by the choice of `head`, and the level is one that this processor has.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, to, head);
+            match Level::detect() {
+                Level::Portable => lines_sse2(from.add(head), to.add(head), lines),
+                Level::Avx2 | Level::Avx512 => lines_avx2(from.add(head), to.add(head), lines),
+            }
+            std::ptr::copy_nonoverlapping(from.add(done), to.add(done), len - done);
+        }
+    }
+
+    /// # Safety
+    /// `lines` lines are readable and writable, the latter aligned to a line.
+    unsafe fn lines_sse2(from: *const u8, to: *mut u8, lines: usize) {
         for line in 0..lines {
-            // SAFETY: the line is within both buffers, and its destination is a multiple of 64 by the choice of `head`.
+            // SAFETY: the caller's promise.
             unsafe {
-                let from = from.add(head + line * 64).cast::<__m128i>();
-                let to = to.add(head + line * 64).cast::<__m128i>();
+                let from = from.add(line * super::LINE_BYTES).cast::<__m128i>();
+                let to = to.add(line * super::LINE_BYTES).cast::<__m128i>();
                 let (a, b) = (_mm_loadu_si128(from), _mm_loadu_si128(from.add(1)));
                 let (c, d) = (_mm_loadu_si128(from.add(2)), _mm_loadu_si128(from.add(3)));
                 _mm_stream_si128(to, a);
@@ -73,9 +96,22 @@ mod x86 {
                 _mm_stream_si128(to.add(3), d);
             }
         }
-        let done = head + lines * 64;
-        // SAFETY: the last `len - done` bytes are within both buffers.
-        unsafe { std::ptr::copy_nonoverlapping(from.add(done), to.add(done), len - done) };
+    }
+
+    /// # Safety
+    /// As for [`lines_sse2`], on a processor with AVX2.
+    #[target_feature(enable = "avx2")]
+    unsafe fn lines_avx2(from: *const u8, to: *mut u8, lines: usize) {
+        for line in 0..lines {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let from = from.add(line * super::LINE_BYTES).cast::<__m256i>();
+                let to = to.add(line * super::LINE_BYTES).cast::<__m256i>();
+                let (a, b) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
+                _mm256_stream_si256(to, a);
+                _mm256_stream_si256(to.add(1), b);
+            }
+        }
     }
 }
 

@@ -196,6 +196,30 @@ fn apply<R: Copy + Default>(op: TileFn, params: Params, inputs: &[&[f32]]) -> Ve
 }
 
 #[test]
+fn long_runs_in_place_give_every_element_and_touch_none_beyond() {
+    let (add, neg) =
+        (binary(BinaryKind::Add, DType::F32).unwrap(), unary(UnaryKind::Neg, DType::F32).unwrap());
+    for len in [4096, 4097, 4111, 4112, 10_007] {
+        let (a, b) = (values(len, 1), values(len, 2));
+        for level in Level::available() {
+            let apply = |op: TileFn, inputs: [*const u8; 3]| {
+                let mut out = vec![7.0f32; len + 20];
+                // SAFETY: inputs and output have `len` elements.
+                unsafe { op(level, [0.0; 2], inputs, out.as_mut_ptr().cast(), len) };
+                assert!(out[len..].iter().all(|x| *x == 7.0), "{level} {len}");
+                out.truncate(len);
+                out
+            };
+            let (from_a, from_b) = (a.as_ptr().cast(), b.as_ptr().cast());
+            let sums: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
+            assert_eq!(apply(add, [from_a, from_b, std::ptr::null()]), sums, "{level} {len}");
+            let negated: Vec<f32> = a.iter().map(|a| -a).collect();
+            assert_eq!(apply(neg, [from_a, std::ptr::null(), std::ptr::null()]), negated, "{level} {len}");
+        }
+    }
+}
+
+#[test]
 fn nan_stays_nan_in_relu_sign_clip_maximum_and_minimum() {
     let nan = f32::NAN;
     for (kind, params) in

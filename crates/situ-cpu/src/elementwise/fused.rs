@@ -10,6 +10,7 @@ use super::{binary::binary, cast::cast, select::select, unary::unary};
 use crate::exec::Exec;
 use crate::level::Level;
 use crate::scratch::{MOST_BYTES, with_scratch};
+use crate::stream;
 use situ_core::Scalar;
 use situ_ir::ops::fused::{Program, Register, Step};
 
@@ -17,6 +18,9 @@ use situ_ir::ops::fused::{Program, Register, Step};
 const MAX: usize = Program::MAX_BINDINGS;
 /// Bytes of tiles that a step should find in the first-level cache.
 const CACHED_BYTES: usize = 24 << 10;
+
+/// The most that is asked for at a time; more would hold up the step itself.
+const FETCHED_BYTES: usize = 2 << 10;
 
 /// Where a value is while a tile is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,8 @@ pub struct FusedKernel {
     tile: usize,
     /// Bytes of a slot.
     slot_bytes: usize,
+    /// Bytes of each input's next tile that are asked for during each step; 0 if the steps are too few to hide that.
+    fetched: usize,
     /// Bytes of an element of each input and of each output.
     input_sizes: Vec<usize>,
     output_sizes: Vec<usize>,
@@ -118,6 +124,8 @@ impl FusedKernel {
         // A whole number of cache lines for elements of any size.
         let slot_bytes = (CACHED_BYTES / tiles.max(1)).clamp(512, TILE_BYTES) / 512 * 512;
         let tile = slot_bytes / largest;
+        let fetched = slot_bytes.div_ceil(steps.len().max(1)).next_multiple_of(stream::LINE_BYTES);
+        let fetched = if inputs * fetched <= FETCHED_BYTES { fetched } else { 0 };
         (slots * slot_bytes <= MOST_BYTES).then(|| FusedKernel {
             steps,
             copies,
@@ -125,6 +133,7 @@ impl FusedKernel {
             slots,
             tile,
             slot_bytes,
+            fetched,
             input_sizes: (0..inputs).map(size).collect(),
             output_sizes: program.outputs().iter().map(|r| size(r.index())).collect(),
         })
@@ -158,6 +167,19 @@ impl FusedKernel {
                 self.tile,
                 grain,
             )
+        }
+    }
+}
+
+impl FusedKernel {
+    /// Asks for part `number` of what each input has at `element`, where its next tile begins. Processors fetch ahead within a page,
+    /// but a tile is a page, and is gone through step by step before the next one is looked at.
+    #[inline(always)]
+    fn fetch_part(&self, number: usize, from: &[*const u8; MAX], element: usize) {
+        let first = number * self.fetched;
+        let bytes = self.fetched.min(self.slot_bytes.saturating_sub(first));
+        for (from, size) in from.iter().zip(&self.input_sizes) {
+            stream::prefetch_all(from.wrapping_add(element * size + first), bytes);
         }
     }
 }
@@ -207,7 +229,8 @@ impl Body<MAX, MAX> for Evaluation<'_> {
                     Place::Slot(k) => scratch.wrapping_add(k * kernel.slot_bytes),
                     Place::Unread => std::ptr::null_mut(),
                 };
-                for step in &kernel.steps {
+                for (number, step) in kernel.steps.iter().enumerate() {
+                    kernel.fetch_part(number, from, done + count);
                     let reads = step.reads.map(|read| at(read).cast_const());
                     // SAFETY: inputs and outputs have `len` elements by the caller's promise, slots and constants a tile; a
                     // step's result has a place that none of its operands has.

@@ -1,7 +1,7 @@
 //! Tile functions: an op on a dense run of elements, with its types erased so that the engine is compiled once.
 
 use crate::level::{Isa, Level};
-use crate::multiversion;
+use crate::{multiversion, stream};
 use std::mem::MaybeUninit;
 
 /// The parameters of an op (a slope, bounds); zero where it has none.
@@ -57,6 +57,19 @@ pub trait Map2<A: Copy, B: Copy>: Copy + Default {
 /// Elements that dear functions are padded to, so that no element is left to a scalar loop. At least any vector of any level.
 const PAD: usize = 16;
 
+/// Runs longer than this come from memory in place, not from a tile in the first-level cache: lines are asked for ahead of their use.
+const FAR_ELEMENTS: usize = 4096;
+/// Elements of a run that are taken together then: a cache line of the commonest size.
+const TOGETHER: usize = 16;
+/// How far ahead, in elements.
+const AHEAD: usize = 256;
+
+/// Whether a run of so many elements is worth asking for ahead. Of small elements a step is too little of a line.
+#[inline(always)]
+fn is_far<T>(len: usize) -> bool {
+    len > FAR_ELEMENTS && size_of::<T>() >= 4
+}
+
 multiversion! {
     fn run_map1[I, A: (Copy), F: (Map1<A>)](f: F, a: &[A], out: &mut [MaybeUninit<F::Out>]) {
         #[inline(always)]
@@ -66,7 +79,16 @@ multiversion! {
             }
         }
         if F::CHEAP {
-            each::<I, A, F>(f, a, out);
+            let mut done = 0;
+            if is_far::<A>(a.len()) {
+                for (a, out) in a.as_chunks::<TOGETHER>().0.iter().zip(out.as_chunks_mut::<TOGETHER>().0) {
+                    stream::prefetch(a.as_ptr().wrapping_add(AHEAD));
+                    stream::prefetch(out.as_ptr().wrapping_add(AHEAD));
+                    each::<I, A, F>(f, a, out);
+                }
+                done = a.len() - a.len() % TOGETHER;
+            }
+            each::<I, A, F>(f, &a[done..], &mut out[done..]);
         } else {
             let whole = a.len() - a.len() % PAD;
             each::<I, A, F>(f, &a[..whole], &mut out[..whole]);
@@ -93,7 +115,18 @@ multiversion! {
             }
         }
         if F::CHEAP {
-            each::<I, A, B, F>(a, b, out);
+            let mut done = 0;
+            if is_far::<A>(a.len()) {
+                let inputs = a.as_chunks::<TOGETHER>().0.iter().zip(b.as_chunks::<TOGETHER>().0);
+                for ((a, b), out) in inputs.zip(out.as_chunks_mut::<TOGETHER>().0) {
+                    stream::prefetch(a.as_ptr().wrapping_add(AHEAD));
+                    stream::prefetch(b.as_ptr().wrapping_add(AHEAD));
+                    stream::prefetch(out.as_ptr().wrapping_add(AHEAD));
+                    each::<I, A, B, F>(a, b, out);
+                }
+                done = a.len() - a.len() % TOGETHER;
+            }
+            each::<I, A, B, F>(&a[done..], &b[done..], &mut out[done..]);
         } else {
             let whole = a.len() - a.len() % PAD;
             each::<I, A, B, F>(&a[..whole], &b[..whole], &mut out[..whole]);
