@@ -18,6 +18,20 @@ CASES = (
        "add_1m", "add_16m", "add_relu_16m", "exp_1m", "sum_16m"]
 )
 
+# Figures of ours that have a limit of their own instead of a peer; they are measured once, with all cores.
+# A figure: what it is, from the times of cases in nanoseconds, its unit, and what it must be.
+FIGURES = [
+    ("a call of an empty function", lambda t: t["function_empty"] / 1000, "µs", ("at most", 1.0)),
+    ("a node of a compiled chain of 100 adds of 4 floats, not fused",
+     lambda t: t["function_chain_100"] / 100_000, "µs", ("at most", 0.15)),
+    ("a fused elementwise chain over 16M floats, of the copy's bandwidth",
+     lambda t: t["copy_16m"] / t["function_fused_16m"], "", ("at least", 0.8)),
+    ("two halves on two CPUs of a core each, of the time on one of them",
+     lambda t: t["function_halves_two_cpus"] / t["function_halves_one_cpu"], "", ("at most", 0.6)),
+]
+FIGURE_CASES = ["function_empty", "function_chain_100", "copy_16m", "function_fused_16m",
+                "function_halves_one_cpu", "function_halves_two_cpus"]
+
 # Reported in columns of their own and never the "best peer": ours is measured without that help.
 NOT_COMPARABLE = {
     "constant_b": "the second matrix is a constant, packed before the clock starts",
@@ -49,3 +63,8 @@ def rate(case, nanoseconds):
 def select(pattern):
     """The cases whose name matches the regular expression."""
     return [case for case in CASES if re.search(pattern, case)]
+
+
+def select_figures(pattern):
+    """The cases of figures whose name matches the regular expression."""
+    return [case for case in FIGURE_CASES if re.search(pattern, case)]

@@ -23,19 +23,21 @@ def middle_round(rounds):
 
 
 def comparable(column):
-    system, _, way = column.partition("@")
-    return system != OURS and way not in cases.NOT_COMPARABLE
+    return column.partition("@")[2] not in cases.NOT_COMPARABLE
 
 
-def best_peer(columns, figure):
-    """The quickest comparable peer: (column, nanoseconds), or None."""
-    peers = {column: figure(rounds) for column, rounds in columns.items() if comparable(column)}
-    return min(peers.items(), key=lambda item: item[1]) if peers else None
+def quickest(columns, figure, chosen):
+    """The quickest comparable column of the systems that `chosen` allows: (column, nanoseconds), or None."""
+    times = {column: figure(rounds) for column, rounds in columns.items()
+             if comparable(column) and chosen(column.partition("@")[0])}
+    return min(times.items(), key=lambda item: item[1]) if times else None
 
 
 def ratio(columns, figure):
-    peer = best_peer(columns, figure)
-    return peer[1] / figure(columns[OURS]) if peer and OURS in columns else None
+    """The best peer's time over ours, each in its quickest way; None if either is missing."""
+    peer = quickest(columns, figure, lambda system: system != OURS)
+    ours = quickest(columns, figure, lambda system: system == OURS)
+    return peer[1] / ours[1] if peer and ours else None
 
 
 def microseconds(nanoseconds):
@@ -51,14 +53,13 @@ def cell(case, columns, column):
     return microseconds(time) + (f" ({rate:.0f})" if rate else "")
 
 
-def peer_cell(case, columns, system):
-    """A peer's quickest comparable way, named where there are several."""
-    ways = {c: best_round(r) for c, r in columns.items() if c.partition("@")[0] == system and comparable(c)}
-    if not ways:
+def system_cell(case, columns, system):
+    """A system's quickest comparable way, named where there are several."""
+    found = quickest(columns, best_round, lambda other: other == system)
+    if not found:
         return "–"
-    column = min(ways, key=ways.get)
-    way = column.partition("@")[2]
-    return cell(case, columns, column) + (f" {way}" if way else "")
+    way = found[0].partition("@")[2]
+    return cell(case, columns, found[0]) + (f" {way}" if way else "")
 
 
 def geometric_mean(values):
@@ -77,13 +78,12 @@ def table(results, threads):
     chosen = {case: columns for (case, count), columns in results.items() if count == threads}
     present = {column.partition("@")[0] for columns in chosen.values() for column in columns}
     peers = [system for system in SYSTEMS if system != OURS and system in present]
-    extras = sorted({c for columns in chosen.values() for c in columns
-                     if c.partition("@")[0] != OURS and not comparable(c)})
+    extras = sorted({c for columns in chosen.values() for c in columns if not comparable(c)})
     ours = [OURS] if OURS in present else []
     rows = [["case", *ours, *peers, *[e.replace("@", ", ").replace("_", " ") for e in extras],
              *(["best peer / situ", "of medians"] if ours else [])]]
     for case, columns in chosen.items():
-        row = [case, *[cell(case, columns, c) for c in ours], *[peer_cell(case, columns, s) for s in peers],
+        row = [case, *[system_cell(case, columns, s) for s in ours + peers],
                *[cell(case, columns, c) for c in extras]]
         if ours:
             both = [ratio(columns, figure) for figure in (best_round, middle_round)]
@@ -105,6 +105,23 @@ def tables(results):
     """All tables of a run, as Markdown that is also readable as text."""
     counts = sorted({threads for _, threads in results})
     return "\n\n".join(table(results, threads) for threads in counts)
+
+
+def figures(results, threads):
+    """The figures with a limit of their own, as Markdown; nothing where none was measured."""
+    rows = [["figure", "best rounds", "median rounds", "must be", ""]]
+    for name, value, unit, (relation, limit) in cases.FIGURES:
+        try:
+            best, middle = (value({case: figure(rounds) for case, rounds in results.items()})
+                            for figure in (best_round, middle_round))
+        except KeyError:
+            continue  # one of its cases was not chosen
+        holds = best <= limit if relation == "at most" else best >= limit
+        rows.append([name, *[f"{v:.2f} {unit}".strip() for v in (best, middle)],
+                     f"{relation} {limit:g} {unit}".strip(), "yes" if holds else "no"])
+    if len(rows) == 1:
+        return ""
+    return f"### Functions, {threads} thread{'s' if threads > 1 else ''}\n\n{markdown(rows)}"
 
 
 def machine():
@@ -139,9 +156,10 @@ Absolute times mean little on a shared machine; ratios within one run do.
 
 - Machine: {machine()}
 - Versions: {', '.join(f'{system} {version}' for system, version in versions.items())}
-- Peers run at the same thread count, each in its quickest ordinary way (named behind the figure where there
-  are several): torch in inference mode, `out` = into a given result, `inplace` = relu in place; TensorFlow
-  eagerly, as `function` or with `xla`; ONNX Runtime with inputs and result bound beforehand.
+- All run at the same thread count, each in its quickest ordinary way (named behind the figure where there
+  are several): situ eagerly, or as a compiled `function` where a case is several ops; torch in inference mode,
+  `out` = into a given result, `inplace` = relu in place; TensorFlow eagerly, as `function` or with `xla`; ONNX
+  Runtime with inputs and result bound beforehand.
 
 Shown, but never the best peer:
 {excluded}

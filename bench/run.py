@@ -39,8 +39,9 @@ def arguments():
     for system in options.systems:
         if system not in workers.SYSTEMS:
             parser.error(f"no system '{system}': there are {', '.join(workers.SYSTEMS)}")
-    if not cases.select(options.cases):
-        parser.error(f"no case matches '{options.cases}': there are {', '.join(cases.CASES)}")
+    if not cases.select(options.cases) + cases.select_figures(options.cases):
+        every = ", ".join(cases.CASES + cases.FIGURE_CASES)
+        parser.error(f"no case matches '{options.cases}': there are {every}")
     if not all(0 < n <= len(os.sched_getaffinity(0)) for n in options.threads):
         parser.error(f"thread counts must be between 1 and this machine's {os.cpu_count()} cores")
     return options
@@ -69,6 +70,19 @@ def measure(running, case, options):
     return rounds
 
 
+def measure_figures(own, options):
+    """Rounds of the cases of figures, which take turns among themselves: {case: [round, ...]}."""
+    rounds = {}
+    for worker in own:
+        chosen = cases.select_figures(options.cases)
+        for _ in range(options.rounds):
+            for case in chosen:
+                progress(f"{worker.threads} threads: {case}")
+                rounds.setdefault(case, []).append(worker.ask(f"run {case} {options.millis}"))
+                time.sleep(SETTLE_SECONDS)
+    return rounds
+
+
 def progress(text):
     if sys.stderr.isatty():
         print(f"\r{text:<50}\r", end="", file=sys.stderr, flush=True)
@@ -89,6 +103,7 @@ def main():
     if workers.OURS in options.systems and not program:
         print("no crate situ-bench yet: peers only", file=sys.stderr)
     results = {}
+    figures = {}
     versions = {}
     for threads in options.threads:
         running = [workers.start(system, threads, program) for system in systems]
@@ -97,12 +112,15 @@ def main():
             for case in cases.select(options.cases):
                 progress(f"{threads} threads: {case}")
                 results[case, threads] = measure(running, case, options)
+            if threads == max(options.threads):
+                own = [worker for worker in running if worker.system == workers.OURS]
+                figures = measure_figures(own, options)
         finally:
             for worker in running:
                 worker.close()
     progress("")
 
-    tables = report.tables(results)
+    tables = "\n\n".join(filter(None, [report.tables(results), report.figures(figures, max(options.threads))]))
     print(tables)
     page = report.page(tables, versions, options)
     full = not options.cases and systems == workers.SYSTEMS and options.threads == [1, 2]
@@ -112,6 +130,8 @@ def main():
     if options.json:
         rows = [{"case": case, "threads": threads, "rounds": rounds}
                 for (case, threads), rounds in results.items()]
+        rows += [{"case": case, "threads": max(options.threads), "rounds": {workers.OURS: rounds}}
+                 for case, rounds in figures.items()]
         pathlib.Path(options.json).write_text(json.dumps({"versions": versions, "cases": rows}, indent=1))
 
 

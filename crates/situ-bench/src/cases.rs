@@ -1,7 +1,7 @@
 //! The benchmark's cases on situ's eager API, as a user would write them. Names and shapes are those of `bench/cases.py`.
 
-use situ_core::{DType, Error, Result};
-use situ_tensor::{Tensor, ones, random::Generator, zeros};
+use crate::functions;
+use situ::{DType, Error, Function, Result, Tensor, ones, random::Generator, zeros};
 
 /// A case ready to be timed: one call is one repetition.
 pub(crate) type Call = Box<dyn Fn() -> Result<Tensor>>;
@@ -23,8 +23,15 @@ pub(crate) const NAMES: &[&str] = &[
     "add_1m",
     "add_16m",
     "add_relu_16m",
+    "add_relu_16m@function",
     "exp_1m",
     "sum_16m",
+    "copy_16m",
+    "function_empty",
+    "function_chain_100",
+    "function_fused_16m",
+    "function_halves_one_cpu",
+    "function_halves_two_cpus",
 ];
 
 fn dims(size: &str) -> Result<Vec<usize>> {
@@ -44,12 +51,19 @@ fn dims(size: &str) -> Result<Vec<usize>> {
 
 /// Makes a case's inputs and the call that is timed.
 pub(crate) fn prepare(name: &str) -> Result<Call> {
+    if let Some(call) = functions::prepare(name)? {
+        return Ok(call);
+    }
     let unknown = || Error::argument("bench", format!("there is no case '{name}'"), "ask for the list");
-    let (op, size) = name.rsplit_once('_').ok_or_else(unknown)?;
+    // `add_relu_16m@function` is the op `add_relu@function` of size `16m`.
+    let (case, way) =
+        name.split_once('@').map_or((name, String::new()), |(case, way)| (case, format!("@{way}")));
+    let (op, size) = case.rsplit_once('_').ok_or_else(unknown)?;
+    let op = format!("{op}{way}");
     let dims = dims(size)?;
     let generator = Generator::new(1);
     let normal = |dims: &[usize]| generator.normal(dims, 0.0, 1.0, DType::F32);
-    Ok(match (op, dims.as_slice()) {
+    Ok(match (op.as_str(), dims.as_slice()) {
         ("eager_add" | "add", dims) => {
             let (a, b) = (normal(dims)?, normal(dims)?);
             Box::new(move || a.add(&b))
@@ -58,9 +72,19 @@ pub(crate) fn prepare(name: &str) -> Result<Call> {
             let (a, b) = (normal(dims)?, normal(dims)?);
             Box::new(move || a.add(&b)?.relu())
         }
+        ("add_relu@function", dims) => {
+            let (a, b) = (normal(dims)?, normal(dims)?);
+            let function = Function::new2(|a, b| a.add(b)?.relu());
+            Box::new(move || function.call2(&a, &b))
+        }
         ("exp", dims) => {
             let a = normal(dims)?;
             Box::new(move || a.exp())
+        }
+        // Dense from end to end: nothing but the copy.
+        ("copy", dims) => {
+            let a = normal(dims)?;
+            Box::new(move || situ::concat(&[&a], 0))
         }
         ("sum", dims) => {
             let a = normal(dims)?;

@@ -1,11 +1,11 @@
 //! `situ-bench THREADS`: situ at one thread count, as a worker of `bench/run.py`; the protocol is described in
-//! `bench/worker.py`. Everything runs on `CPU:0`, eagerly.
+//! `bench/worker.py`. Everything runs on `CPU:0` (one case splits it in two); eagerly, but for the cases of functions.
 
 mod cases;
+mod functions;
 
 use cases::Call;
-use situ_core::{Error, Result};
-use situ_tensor::{current_runtime, device};
+use situ::{Error, Result, config, device};
 use std::hint::black_box;
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
@@ -93,7 +93,7 @@ fn main() -> Result<()> {
     let threads: usize = threads.ok_or_else(|| {
         Error::argument("situ-bench", "was given no number of threads", "run it as: situ-bench 2")
     })?;
-    current_runtime().set_intra_op_threads(Some(threads))?;
+    config::set_intra_op_threads(Some(threads))?;
     let _cpu = device("/CPU:0")?;
     let mut current = None;
     for line in std::io::stdin().lock().lines() {
