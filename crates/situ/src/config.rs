@@ -36,6 +36,6 @@ pub use rules::{
 
 pub use situ_device::{Description, DeviceClass};
 pub use situ_runtime::{
-    Cause, CostTable, Entry, LedgerReport, LogicalConfig, LogicalDevice, MemoryInfo, Notice, PhysicalDevice,
+    Cause, CostModel, Entry, LedgerReport, LogicalConfig, LogicalDevice, MemoryInfo, Notice, PhysicalDevice,
     PlacementRule, Topic,
 };
