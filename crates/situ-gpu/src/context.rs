@@ -32,7 +32,8 @@ impl Context {
         let limits = adapter.handle.limits();
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("situ"),
-            required_features: wgpu::Features::empty(),
+            // Launches can be timed where the adapter has a clock.
+            required_features: adapter.handle.features() & wgpu::Features::TIMESTAMP_QUERY,
             required_limits: limits.clone(),
             // The pool above us makes few, large blocks: sub-allocation by wgpu would only add slack.
             memory_hints: wgpu::MemoryHints::MemoryUsage,

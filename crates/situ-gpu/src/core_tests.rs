@@ -31,7 +31,9 @@ fn scale_add(stream: &Stream) -> Arc<Pipeline> {
 fn run(stream: &Stream, pipeline: &Pipeline, block: &Block, first: u32, count: u32, scale: u32, add: u32) {
     let params = [first, count, scale, add];
     let groups = [count.div_ceil(64), 1, 1];
-    stream.dispatch(&Launch { pipeline, blocks: &[block], params: &params, groups, work: 1 }).unwrap();
+    stream
+        .dispatch(&Launch { pipeline, blocks: &[block], params: &params, groups, work: 1, watch: None })
+        .unwrap();
 }
 
 fn words(stream: &Stream, block: &Block, offset: u64, count: usize) -> Vec<u32> {
@@ -110,7 +112,14 @@ fn one_block_may_be_bound_several_times_in_one_dispatch() {
     stream.upload(&block, 0, bytemuck::cast_slice(&[1u32, 2, 3, 4, 10, 20, 30, 40])).unwrap();
     let blocks = [&block, &block, &block];
     stream
-        .dispatch(&Launch { pipeline: &pipeline, blocks: &blocks, params: &[], groups: [1, 1, 1], work: 1 })
+        .dispatch(&Launch {
+            pipeline: &pipeline,
+            blocks: &blocks,
+            params: &[],
+            groups: [1, 1, 1],
+            work: 1,
+            watch: None,
+        })
         .unwrap();
     assert_eq!(words(&stream, &block, 32, 4), [11, 22, 33, 44]);
     assert_eq!(stream.pipelines().compiled(), 1);
@@ -145,8 +154,14 @@ fn after_a_device_is_lost_every_call_says_so() {
     run(&stream, &pipeline, &block, 0, 4, 1, 1);
     stream.context().destroy();
     assert!(stream.context().loss().is_some());
-    let launch =
-        Launch { pipeline: &pipeline, blocks: &[&block], params: &[0; 4], groups: [1, 1, 1], work: 1 };
+    let launch = Launch {
+        pipeline: &pipeline,
+        blocks: &[&block],
+        params: &[0; 4],
+        groups: [1, 1, 1],
+        work: 1,
+        watch: None,
+    };
     let lost = |result: Result<(), Fault>| assert!(matches!(result, Err(Fault::Lost(_))), "{result:?}");
     lost(stream.dispatch(&launch));
     lost(stream.upload(&block, 0, &[0; 4]));
@@ -221,7 +236,14 @@ fn checked(stream: &Stream, block: &Block, count: u32, bound: u32) -> Arc<Check>
     let note = stream.pipelines().get(key, source).unwrap();
     let slots = stream.slots();
     let (blocks, params) = ([block, &slots], [count, bound]);
-    let launch = |pipeline, groups| Launch { pipeline, blocks: &blocks, params: &params, groups, work: 1 };
+    let launch = |pipeline, groups| Launch {
+        pipeline,
+        blocks: &blocks,
+        params: &params,
+        groups,
+        work: 1,
+        watch: None,
+    };
     let check = Check::open("test", None);
     let watch =
         Watch { check: check.clone(), bad: Bad::OutOfRange { what: "index", limit: i64::from(bound) } };

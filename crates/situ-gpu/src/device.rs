@@ -1,6 +1,7 @@
 //! The GPU behind the device seam.
 
 use crate::adapters::{Adapter, AdapterKind, find_adapters};
+use crate::clock::Stopwatch;
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::kernels::{self, Kernel, Run, block_of};
@@ -105,6 +106,27 @@ impl Gpu {
             why: format!("there is no kernel number {}", id.0),
         })
     }
+
+    fn queue(&self, call: &Call<'_>, watch: Option<&Arc<Stopwatch>>) -> Result<Option<Arc<Check>>> {
+        let op = call.op;
+        let kernel = self.kernel_of(call.kernel, op)?;
+        let empty = call.outputs.iter().all(|out| out.layout.shape().elements() == 0);
+        // Indices are looked at even where there is nothing to move.
+        if empty && !matches!(op.kind(), OpKind::Gather | OpKind::ScatterAdd) {
+            return Ok(None);
+        }
+        // An expanded view may have more elements than memory has bytes; kernels count in 32 bits.
+        if call.inputs.iter().any(|arg| arg.layout.shape().elements() > i32::MAX as usize) {
+            let types: Vec<TensorType> = call.inputs.iter().map(Arg::tensor_type).collect();
+            let why = format!("{} counts at most 2^31 - 1 elements per input", self.id);
+            return Err(Error::operands(op.name(), &types, why, "split the input, or run it on the CPU"));
+        }
+        let types = |args: &[Arg<'_>]| args.iter().map(Arg::tensor_type).collect::<Vec<_>>();
+        let work = op.work(&types(call.inputs), &types(call.outputs));
+        let work = (work.flops + work.bytes / 4.0) as u64;
+        (kernel.launch)(&Run { stream: &self.stream, call, work, watch })
+            .map_err(|fault| self.error(op.name(), fault))
+    }
 }
 
 impl Device for Gpu {
@@ -139,24 +161,12 @@ impl Device for Gpu {
     }
 
     fn launch(&self, call: &Call<'_>) -> Result<Option<Arc<Check>>> {
-        let op = call.op;
-        let kernel = self.kernel_of(call.kernel, op)?;
-        let empty = call.outputs.iter().all(|out| out.layout.shape().elements() == 0);
-        // Indices are looked at even where there is nothing to move.
-        if empty && !matches!(op.kind(), OpKind::Gather | OpKind::ScatterAdd) {
-            return Ok(None);
+        let watch = call.timing.and_then(|timing| self.stream.stopwatch(timing));
+        let launched = self.queue(call, watch.as_ref());
+        if let (Some(watch), Err(_)) = (&watch, &launched) {
+            watch.spoil();
         }
-        // An expanded view may have more elements than memory has bytes; kernels count in 32 bits.
-        if call.inputs.iter().any(|arg| arg.layout.shape().elements() > i32::MAX as usize) {
-            let types: Vec<TensorType> = call.inputs.iter().map(Arg::tensor_type).collect();
-            let why = format!("{} counts at most 2^31 - 1 elements per input", self.id);
-            return Err(Error::operands(op.name(), &types, why, "split the input, or run it on the CPU"));
-        }
-        let types = |args: &[Arg<'_>]| args.iter().map(Arg::tensor_type).collect::<Vec<_>>();
-        let work = op.work(&types(call.inputs), &types(call.outputs));
-        let work = (work.flops + work.bytes / 4.0) as u64;
-        (kernel.launch)(&Run { stream: &self.stream, call, work })
-            .map_err(|fault| self.error(op.name(), fault))
+        launched
     }
 
     fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()> {

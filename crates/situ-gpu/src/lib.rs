@@ -4,8 +4,8 @@
 //! - `adapters`: the GPUs this machine has;
 //! - `context`: one logical GPU, whose errors never become panics;
 //! - `memory`, `staging`: blocks for tensors, and buffers that bytes pass through;
-//! - `pipelines`, `checks`, `progress`, `stream`: compiled kernels, errors found by them, and the one queue that all
-//!   work goes through, in order and in batches;
+//! - `pipelines`, `checks`, `clock`, `progress`, `stream`: compiled kernels, errors found by them, how long they take,
+//!   and the one queue that all work goes through, in order and in batches;
 //! - `kernels`: what is computed, one file per family of ops;
 //! - `device`: all of it behind the seam of `situ-device`.
 //!
@@ -13,6 +13,7 @@
 
 mod adapters;
 mod checks;
+mod clock;
 mod context;
 mod device;
 mod fault;
@@ -23,6 +24,8 @@ mod progress;
 mod staging;
 mod stream;
 
+#[cfg(test)]
+mod clock_tests;
 #[cfg(test)]
 mod core_tests;
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! that only record. Leaves to others: what a kernel computes (`kernels`), who owns which bytes (the runtime's pool).
 
 use crate::checks::{self, Checks, Watch};
+use crate::clock::{self, Clock, Laps, Stopwatch};
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::memory::Block;
@@ -12,25 +13,30 @@ use crate::pipelines::{MAX_PARAM_WORDS, PARAM_WORDS, Pipeline, Pipelines};
 use crate::progress::Progress;
 use crate::staging::{self, Direction, Staged, Staging};
 use situ_core::{Budget, Reservation};
+use situ_device::Timing;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+mod download;
 
 /// Bytes of parameters and small uploads in one batch.
 const INLINE_BYTES: usize = 64 << 10;
 /// Uploads up to this size travel with the parameters: one driver call for all of a batch.
 const INLINE_UPLOAD: usize = 16 << 10;
 /// Dispatches after which a batch is submitted: about a millisecond of recording, so the GPU does not stand idle.
-const BATCH_DISPATCHES: usize = 256;
+pub(crate) const BATCH_DISPATCHES: usize = 256;
 /// Estimated work (elements touched, or multiply-adds) after which a batch is submitted.
 const BATCH_WORK: u64 = 1 << 25;
 /// Batches that may be submitted and not done: enough to keep the device busy, few enough to bound the memory that
 /// their parameters hold.
-const IN_FLIGHT: usize = 4;
+pub(crate) const IN_FLIGHT: usize = 4;
 /// What a stream needs whatever it does: parameters (a buffer, and a copy on its way with each batch in flight), error
-/// slots on both sides, a staging buffer each way.
-pub(crate) const FIXED_BYTES: u64 =
-    ((1 + IN_FLIGHT) * INLINE_BYTES + 4 * MAX_PARAM_WORDS) as u64 + 2 * Checks::BYTES + 2 * staging::BASE;
+/// slots on both sides, a staging buffer each way; and its clock, so that a full device can be measured too.
+pub(crate) const FIXED_BYTES: u64 = ((1 + IN_FLIGHT) * INLINE_BYTES + 4 * MAX_PARAM_WORDS) as u64
+    + 2 * Checks::BYTES
+    + 2 * staging::BASE
+    + clock::BYTES;
 
 /// One kernel call.
 pub(crate) struct Launch<'a> {
@@ -44,6 +50,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) groups: [u32; 3],
     /// Estimated work: elements touched, or multiply-adds.
     pub(crate) work: u64,
+    /// What times it, if somebody wants to know.
+    pub(crate) watch: Option<&'a Arc<Stopwatch>>,
 }
 
 /// The queue of one logical GPU.
@@ -55,13 +63,15 @@ pub(crate) struct Stream {
     /// Held from fetching error slots until their checks are settled. The buffer they are fetched to.
     settling: Mutex<wgpu::Buffer>,
     progress: Arc<Progress>,
+    /// `None` where the adapter can't tell the time.
+    clock: Option<Clock>,
     /// Holds [`FIXED_BYTES`] of the device's budget.
     _claim: Reservation,
 }
 
 struct Batch {
     // An open pass locks its encoder, so it is declared (and dropped) first.
-    pass: Option<wgpu::ComputePass<'static>>,
+    pass: Option<Pass>,
     encoder: Option<wgpu::CommandEncoder>,
     inline: Vec<u8>,
     inline_buffer: wgpu::Buffer,
@@ -71,11 +81,29 @@ struct Batch {
     work: u64,
     /// Upload buffers that this batch reads from.
     staged: Vec<Staged>,
+    /// The timed passes of this batch.
+    laps: Laps,
     /// Submitted and perhaps not done, oldest first.
-    in_flight: VecDeque<wgpu::SubmissionIndex>,
+    in_flight: VecDeque<Sent>,
     checks: Checks,
-    #[cfg(test)]
     submits: u64,
+    #[cfg(test)]
+    passes: u64,
+}
+
+/// An open pass.
+struct Pass {
+    handle: wgpu::ComputePass<'static>,
+    /// The timed launch that has it for its own.
+    watch: Option<Arc<Stopwatch>>,
+}
+
+/// A batch that was submitted.
+#[derive(Clone)]
+struct Sent {
+    /// How many there were, with this one.
+    number: u64,
+    submission: wgpu::SubmissionIndex,
 }
 
 impl Stream {
@@ -101,11 +129,13 @@ impl Stream {
             dispatches: 0,
             work: 0,
             staged: Vec::new(),
+            laps: Laps::default(),
             in_flight: VecDeque::new(),
             // A new buffer is zero, as slots must be.
             checks: Checks::new(context.allocate(Checks::BYTES)?),
-            #[cfg(test)]
             submits: 0,
+            #[cfg(test)]
+            passes: 0,
         };
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let size = Checks::BYTES;
@@ -114,6 +144,7 @@ impl Stream {
         let settling = Mutex::new(context.guarded(size, |device| device.create_buffer(&descriptor))?);
         let staging = Staging::new(context.clone(), budget.clone());
         Ok(Stream {
+            clock: Clock::new(context.clone()),
             context,
             pipelines,
             staging,
@@ -153,6 +184,17 @@ impl Stream {
     #[cfg(test)]
     pub(crate) fn submits(&self) -> u64 {
         self.lock().submits
+    }
+
+    /// How many compute passes were recorded.
+    #[cfg(test)]
+    pub(crate) fn passes(&self) -> u64 {
+        self.lock().passes
+    }
+
+    /// What measures one launch; `None` if this device can't.
+    pub(crate) fn stopwatch(&self, timing: &Arc<Timing>) -> Option<Arc<Stopwatch>> {
+        self.clock.as_ref()?.stopwatch(timing)
     }
 
     /// Records a kernel call.
@@ -209,7 +251,7 @@ impl Stream {
         params.copy_from_slice(bytemuck::cast_slice(launch.params));
         let group = self.pipelines.bind(launch.blocks);
         let params_group = batch.params_group.clone();
-        let pass = self.pass(batch);
+        let pass = self.pass(batch, launch.watch);
         pass.set_pipeline(&launch.pipeline.handle);
         pass.set_bind_group(0, &group, &[]);
         pass.set_bind_group(1, &params_group, &[at as u32]);
@@ -306,39 +348,6 @@ impl Stream {
         self.settle_checks(&settling, &open)
     }
 
-    fn read_pieces(&self, block: &Block, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
-        let first = offset / 4 * 4;
-        let end = (offset + into.len() as u64).next_multiple_of(4);
-        let mut flight: VecDeque<(u64, u64, Arriving)> = VecDeque::new();
-        let mut at = first;
-        while at < end || !flight.is_empty() {
-            while at < end && flight.len() < 2 {
-                let want = staging::PIECE.min(end - at);
-                let taken = if flight.is_empty() {
-                    Some(self.staging.take(Direction::Down, want, || Ok(()))?)
-                } else {
-                    self.staging.try_take(Direction::Down, want)?
-                };
-                let Some(staged) = taken else { break };
-                let bytes = want.min(staged.bytes);
-                flight.push_back((at, bytes, self.send_down(block, at, bytes, staged)?));
-                at += bytes;
-            }
-            if let Some((start, bytes, arriving)) = flight.pop_front() {
-                let staged = self.arrived(arriving)?;
-                let view = mapped(&staged.buffer, bytes)?;
-                // Only the first and last piece can reach beyond what was asked for.
-                let from = start.max(offset);
-                let to = (start + bytes).min(offset + into.len() as u64);
-                into[(from - offset) as usize..(to - offset) as usize]
-                    .copy_from_slice(&view[(from - start) as usize..(to - start) as usize]);
-                drop(view);
-                self.staging.give_back_down(staged);
-            }
-        }
-        Ok(())
-    }
-
     /// Submits what is recorded, without waiting.
     pub(crate) fn flush(&self) -> Result<(), Fault> {
         let mut batch = self.lock();
@@ -370,13 +379,31 @@ impl Stream {
         Ok(at)
     }
 
-    fn pass<'a>(&self, batch: &'a mut Batch) -> &'a mut wgpu::ComputePass<'static> {
-        let Batch { pass, encoder, .. } = batch;
-        pass.get_or_insert_with(|| {
+    /// The open pass, if it may take a launch timed by `watch`, or else a new one.
+    fn pass<'a>(
+        &self,
+        batch: &'a mut Batch,
+        watch: Option<&Arc<Stopwatch>>,
+    ) -> &'a mut wgpu::ComputePass<'static> {
+        let fits = |open: &Pass| open.watch.as_ref().map(Arc::as_ptr) == watch.map(Arc::as_ptr);
+        if !batch.pass.as_ref().is_some_and(fits) {
+            batch.pass = None;
+        }
+        let Batch { pass, encoder, laps, .. } = batch;
+        let pass = pass.get_or_insert_with(|| {
+            #[cfg(test)]
+            {
+                batch.passes += 1;
+            }
             let encoder = encoder
                 .get_or_insert_with(|| self.context.device.create_command_encoder(&Default::default()));
-            encoder.begin_compute_pass(&Default::default()).forget_lifetime()
-        })
+            let handle = match self.clock.as_ref().zip(watch) {
+                Some((clock, watch)) => clock.begin_lap(laps, watch, encoder),
+                None => encoder.begin_compute_pass(&Default::default()).forget_lifetime(),
+            };
+            Pass { handle, watch: watch.cloned() }
+        });
+        &mut pass.handle
     }
 
     fn encoder<'a>(&self, batch: &'a mut Batch) -> &'a mut wgpu::CommandEncoder {
@@ -386,19 +413,28 @@ impl Stream {
 
     fn submit(&self, batch: &mut Batch) -> Result<(), Fault> {
         batch.pass = None;
-        if batch.encoder.is_some() && batch.in_flight.len() >= IN_FLIGHT {
-            let oldest = batch.in_flight.pop_front();
-            self.context.wait(oldest)?;
+        if batch.encoder.is_some()
+            && batch.in_flight.len() >= IN_FLIGHT
+            && let Some(oldest) = batch.in_flight.pop_front()
+        {
+            self.wait(&oldest)?;
         }
-        let Some(encoder) = batch.encoder.take() else { return Ok(()) };
+        let Some(mut encoder) = batch.encoder.take() else { return Ok(()) };
         if !batch.inline.is_empty() {
             // Ordered after all earlier submits and before this one.
             let padded = batch.inline.len().next_multiple_of(4);
             batch.inline.resize(padded, 0);
             self.context.queue.write_buffer(&batch.inline_buffer, 0, &batch.inline);
         }
+        let stamps = self.clock.as_ref().and_then(|clock| clock.take_out(&mut batch.laps, &mut encoder));
         let submission = self.context.queue.submit([encoder.finish()]);
-        batch.in_flight.push_back(submission);
+        let accepted = self.context.check();
+        batch.submits += 1;
+        let number = batch.submits;
+        batch.in_flight.push_back(Sent { number, submission });
+        if let Some((clock, buffer)) = self.clock.as_ref().zip(stamps) {
+            clock.sent(number, accepted.is_ok(), &mut batch.laps, buffer);
+        }
         if batch.work > 0 {
             let (progress, work, since) = (self.progress.clone(), batch.work, Instant::now());
             progress.submitted(work);
@@ -407,36 +443,28 @@ impl Stream {
         batch.inline.clear();
         batch.dispatches = 0;
         batch.work = 0;
-        #[cfg(test)]
-        {
-            batch.submits += 1;
-        }
         for staged in batch.staged.drain(..) {
             self.staging.give_back_up(staged);
         }
-        self.context.check()
+        accepted
     }
 
     /// Waits for what has been submitted, without holding the batch.
     fn finish_submitted(&self) -> Result<(), Fault> {
         let last = self.lock().in_flight.back().cloned();
         match last {
-            Some(submission) => self.context.wait(Some(submission)),
+            Some(sent) => self.wait(&sent),
             None => self.context.check(),
         }
     }
 
-    /// Records and submits a copy to the host, and asks for its arrival.
-    fn send_down(&self, block: &Block, at: u64, bytes: u64, staged: Staged) -> Result<Arriving, Fault> {
-        let mut batch = self.lock();
-        self.encoder(&mut batch).copy_buffer_to_buffer(&block.buffer, at, &staged.buffer, 0, Some(bytes));
-        self.submit(&mut batch)?;
-        Ok(Arriving::new(staged, bytes, batch.in_flight.back().cloned()))
-    }
-
-    fn arrived(&self, arriving: Arriving) -> Result<Staged, Fault> {
-        self.context.wait(arriving.submission)?;
-        Ok(arriving.staged)
+    /// Waits for a batch and those before it, and fills in their times.
+    fn wait(&self, sent: &Sent) -> Result<(), Fault> {
+        self.context.wait(Some(sent.submission.clone()))?;
+        if let Some(clock) = &self.clock {
+            clock.collect(sent.number);
+        }
+        Ok(())
     }
 
     /// Records the fetching and clearing of the error slots in use; gives their checks.
@@ -469,18 +497,4 @@ fn mapped(buffer: &wgpu::Buffer, bytes: u64) -> Result<wgpu::BufferView, Fault> 
     buffer
         .get_mapped_range(..bytes)
         .map_err(|e| Fault::Internal(format!("a read-back could not be mapped: {e:?}")))
-}
-
-/// A copy to the host that is on its way.
-struct Arriving {
-    staged: Staged,
-    submission: Option<wgpu::SubmissionIndex>,
-}
-
-impl Arriving {
-    fn new(staged: Staged, bytes: u64, submission: Option<wgpu::SubmissionIndex>) -> Arriving {
-        // Whether it worked shows when the mapped range is asked for.
-        staged.buffer.map_async(wgpu::MapMode::Read, ..bytes, |_| {});
-        Arriving { staged, submission }
-    }
 }

@@ -1,6 +1,7 @@
 //! What a kernel's host side works with: the call, the blocks of its tensors, and the way to the stream.
 
 use crate::checks::{Bad, Watch};
+use crate::clock::Stopwatch;
 use crate::fault::Fault;
 use crate::memory::{Block, Held};
 use crate::pipelines::{MAX_PARAM_WORDS, PARAM_WORDS, Pipeline, PipelineKey, Source, View};
@@ -21,6 +22,8 @@ pub(crate) struct Run<'a> {
     pub(crate) call: &'a Call<'a>,
     /// Estimated work: elements touched and arithmetic done.
     pub(crate) work: u64,
+    /// What times it, if somebody wants to know.
+    pub(crate) watch: Option<&'a Arc<Stopwatch>>,
 }
 
 /// Parameters of a kernel, laid out as the templates read them: four words of sizes, four of offsets, four of the op's
@@ -152,7 +155,7 @@ impl<'a> Run<'a> {
     }
 
     fn launch<'b>(
-        &self,
+        &'b self,
         pipeline: &'b Pipeline,
         blocks: &'b [&'b Block],
         params: &'b Params,
@@ -164,6 +167,7 @@ impl<'a> Run<'a> {
             params: &params.words[..params.used],
             groups: fold(groups),
             work: self.work,
+            watch: self.watch,
         }
     }
 }

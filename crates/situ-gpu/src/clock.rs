@@ -1,0 +1,238 @@
+//! How long launches take, by the device's own clock.
+//!
+//! The dispatches of a timed launch get a compute pass of their own, which writes a timestamp where it begins and one
+//! where it ends: a lap. Usually that is all; a launch that is cut in two, by a full batch or by another thread, has
+//! several laps, and its time is their sum. The timestamps of a batch travel to the host with it, and whoever waits
+//! for the batch fills in its times.
+//!
+//! Promises: a batch without timed launches is what it would be without a clock, and nothing is made before the first
+//! timed launch; no wait is added; a time is filled in before the read or sync that waited for it returns; a launch
+//! that fails, is lost, or whose clock ran backwards has no time. A batch never has more laps than the clock has room
+//! for, as each has a dispatch in it. Leaves out: clearing memory for a kernel, which is no part of a pass; and times
+//! on adapters without timestamps, or whose driver refuses the few buffers that they need. A kernel's first launch includes
+//! what the driver put off until then, which for a software driver is compiling it.
+
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::stream::{BATCH_DISPATCHES, IN_FLIGHT};
+use situ_device::Timing;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Timestamps of one batch: two for each lap.
+const STAMPS: u32 = 2 * BATCH_DISPATCHES as u32;
+const _: () = assert!(STAMPS <= wgpu::QUERY_SET_MAX_QUERIES);
+/// Bytes of all timestamps of a batch.
+const BATCH_BYTES: u64 = STAMPS as u64 * wgpu::QUERY_SIZE as u64;
+/// What a clock may come to need: the query set, the buffer that it is resolved into, and one on the host for each
+/// batch in flight.
+pub(crate) const BYTES: u64 = (2 + IN_FLIGHT as u64) * BATCH_BYTES;
+
+/// The time of one launch, while it is being measured. Its laps and the launch itself share it; when all of them have
+/// let go of it, the sum is known, and is filled in.
+pub(crate) struct Stopwatch {
+    timing: Arc<Timing>,
+    /// Nanoseconds per tick.
+    period: f64,
+    ticks: AtomicU64,
+    /// Laps that have no end yet. Those of a lost batch never get one.
+    open: AtomicUsize,
+}
+
+impl Stopwatch {
+    /// Leaves the time empty, because the launch has failed.
+    pub(crate) fn spoil(&self) {
+        self.begin_lap();
+    }
+
+    fn begin_lap(&self) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn end_lap(&self, ticks: u64) {
+        self.ticks.fetch_add(ticks, Ordering::Relaxed);
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Stopwatch {
+    fn drop(&mut self) {
+        if *self.open.get_mut() == 0 {
+            self.timing.set(*self.ticks.get_mut() as f64 * self.period * 1e-9);
+        }
+    }
+}
+
+/// The laps of the batch that is being recorded. Lives under the stream's lock.
+#[derive(Default)]
+pub(crate) struct Laps {
+    watches: Vec<Arc<Stopwatch>>,
+}
+
+/// The timestamps of one device.
+pub(crate) struct Clock {
+    context: Arc<Context>,
+    period: f64,
+    gear: OnceLock<Gear>,
+    /// Held while times are filled in: who waits for it finds them all.
+    arrivals: Mutex<Arrivals>,
+}
+
+/// What timestamps are written to. One set does for all batches: they run one after the other, and each takes its
+/// timestamps out at its end.
+struct Gear {
+    queries: wgpu::QuerySet,
+    resolved: wgpu::Buffer,
+}
+
+#[derive(Default)]
+struct Arrivals {
+    /// Host buffers that no batch uses.
+    free: Vec<wgpu::Buffer>,
+    /// Batches on their way, oldest first.
+    due: VecDeque<Due>,
+}
+
+/// A submitted batch with laps.
+struct Due {
+    number: u64,
+    buffer: wgpu::Buffer,
+    watches: Vec<Arc<Stopwatch>>,
+}
+
+impl Clock {
+    /// The clock of a device; `None` where it has none. [`BYTES`] are claimed for it by the caller.
+    pub(crate) fn new(context: Arc<Context>) -> Option<Clock> {
+        let period = f64::from(context.queue.get_timestamp_period());
+        let able = context.device.features().contains(wgpu::Features::TIMESTAMP_QUERY);
+        (able && period > 0.0).then(|| Clock {
+            context,
+            period,
+            gear: OnceLock::new(),
+            arrivals: Mutex::default(),
+        })
+    }
+
+    /// A stopwatch for one launch; `None` where the driver has no memory for timestamps just now.
+    pub(crate) fn stopwatch(&self, timing: &Arc<Timing>) -> Option<Arc<Stopwatch>> {
+        if self.gear.get().is_none() {
+            let mut arrivals = self.lock();
+            if self.gear.get().is_none() {
+                let (gear, buffers) = self.make().ok()?;
+                arrivals.free = buffers;
+                let _ = self.gear.set(gear);
+            }
+        }
+        let (timing, period) = (timing.clone(), self.period);
+        Some(Arc::new(Stopwatch { timing, period, ticks: AtomicU64::new(0), open: AtomicUsize::new(0) }))
+    }
+
+    fn make(&self) -> Result<(Gear, Vec<wgpu::Buffer>), Fault> {
+        use wgpu::BufferUsages;
+        self.context.guarded(BYTES, |device| {
+            let buffer = |usage| {
+                let (label, size) = (Some("timestamps"), BATCH_BYTES);
+                device.create_buffer(&wgpu::BufferDescriptor {
+                    label,
+                    size,
+                    usage,
+                    mapped_at_creation: false,
+                })
+            };
+            let queries = device.create_query_set(&wgpu::QuerySetDescriptor {
+                label: Some("timestamps"),
+                ty: wgpu::QueryType::Timestamp,
+                count: STAMPS,
+            });
+            let resolved = buffer(BufferUsages::QUERY_RESOLVE | BufferUsages::COPY_SRC);
+            let on_host = || buffer(BufferUsages::MAP_READ | BufferUsages::COPY_DST);
+            (Gear { queries, resolved }, (0..IN_FLIGHT).map(|_| on_host()).collect())
+        })
+    }
+
+    /// Opens the pass of a new lap.
+    pub(crate) fn begin_lap(
+        &self,
+        laps: &mut Laps,
+        watch: &Arc<Stopwatch>,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> wgpu::ComputePass<'static> {
+        let at = 2 * laps.watches.len() as u32;
+        // A watch is only had once there is gear; without, the lap would stay open and the time empty.
+        let timestamp_writes = self.gear.get().filter(|_| at < STAMPS).map(|gear| {
+            laps.watches.push(watch.clone());
+            wgpu::ComputePassTimestampWrites {
+                query_set: &gear.queries,
+                beginning_of_pass_write_index: Some(at),
+                end_of_pass_write_index: Some(at + 1),
+            }
+        });
+        watch.begin_lap();
+        encoder
+            .begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes })
+            .forget_lifetime()
+    }
+
+    /// Records, at the end of a batch, the way of its timestamps to the host; gives the buffer they will be in, or
+    /// `None` if there are none.
+    pub(crate) fn take_out(
+        &self,
+        laps: &mut Laps,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Option<wgpu::Buffer> {
+        if laps.watches.is_empty() {
+            return None;
+        }
+        let taken = self.gear.get().zip(self.lock().free.pop());
+        let Some((gear, buffer)) = taken else {
+            laps.watches.clear();
+            return None;
+        };
+        let stamps = 2 * laps.watches.len() as u32;
+        encoder.resolve_query_set(&gear.queries, 0..stamps, &gear.resolved, 0);
+        encoder.copy_buffer_to_buffer(&gear.resolved, 0, &buffer, 0, Some(bytes_of(stamps)));
+        Some(buffer)
+    }
+
+    /// Batch `number`, which puts its timestamps into `buffer`, was handed to the driver, which took it or not. Numbers
+    /// rise.
+    pub(crate) fn sent(&self, number: u64, accepted: bool, laps: &mut Laps, buffer: wgpu::Buffer) {
+        let watches = std::mem::take(&mut laps.watches);
+        let mut arrivals = self.lock();
+        if accepted {
+            // Whether it worked shows when the mapped range is asked for.
+            buffer.map_async(wgpu::MapMode::Read, ..bytes_of(2 * watches.len() as u32), |_| {});
+            arrivals.due.push_back(Due { number, buffer, watches });
+        } else {
+            arrivals.free.push(buffer);
+        }
+    }
+
+    /// Batches up to `number` are done, and have been waited for: fills in what they tell.
+    pub(crate) fn collect(&self, number: u64) {
+        let mut arrivals = self.lock();
+        while let Some(due) = arrivals.due.pop_front_if(|due| due.number <= number) {
+            let bytes = bytes_of(2 * due.watches.len() as u32);
+            if let Ok(view) = due.buffer.get_mapped_range(..bytes) {
+                let (laps, _) = view.as_chunks::<{ 2 * wgpu::QUERY_SIZE as usize }>();
+                for (watch, lap) in due.watches.iter().zip(laps) {
+                    let stamps: [u64; 2] = bytemuck::pod_read_unaligned(lap);
+                    if let Some(ticks) = stamps[1].checked_sub(stamps[0]) {
+                        watch.end_lap(ticks);
+                    }
+                }
+            }
+            due.buffer.unmap();
+            arrivals.free.push(due.buffer);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arrivals> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn bytes_of(stamps: u32) -> u64 {
+    u64::from(stamps * wgpu::QUERY_SIZE)
+}
