@@ -10,6 +10,7 @@ mod current;
 mod display;
 mod elementwise;
 mod function;
+mod image;
 mod indexing;
 mod linear;
 mod movement;
@@ -21,6 +22,7 @@ mod span;
 mod tape;
 mod tensor;
 mod trace;
+mod update;
 mod variable;
 
 pub use apply::apply_op;
@@ -29,6 +31,7 @@ pub use create::{TensorData, arange, constant, eye, full, ones, range, tensor, z
 pub use current::{current_runtime, with_runtime};
 pub use elementwise::where_;
 pub use function::Function;
+pub use image::{Padding, Windows};
 pub use movement::{concat, stack};
 pub use scope::{ScopeGuard, clear_device, copy_policy, device, fallback_policy, with_device};
 pub use span::Span;

@@ -62,7 +62,7 @@ impl Variable {
     }
 
     /// Its value now, as a constant to tapes.
-    fn unwatched(&self) -> Tensor {
+    pub(crate) fn unwatched(&self) -> Tensor {
         if is_tracing()
             && let Ok(traced) = trace::read_variable(self)
         {

@@ -2,7 +2,10 @@
 //!
 //! Adding one: a file here with a `register` function, and one line in [`registry`].
 
+mod batch_norm;
+mod conv2d;
 mod cross_entropy;
+mod dropout;
 mod elementwise;
 mod fused;
 mod generate;
@@ -10,9 +13,11 @@ mod index;
 mod layer_norm;
 mod matmul;
 mod movement;
+mod pool2d;
 mod random;
 mod reduce;
 mod softmax;
+mod update;
 
 use crate::exec::Exec;
 use situ_core::{Layout, Result, TensorType};
@@ -56,6 +61,11 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     index::register(&mut registry);
     generate::register(&mut registry);
     random::register(&mut registry);
+    conv2d::register(&mut registry);
+    pool2d::register(&mut registry);
+    batch_norm::register(&mut registry);
+    dropout::register(&mut registry);
+    update::register(&mut registry);
     registry
 }
 

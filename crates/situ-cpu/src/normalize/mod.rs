@@ -3,11 +3,13 @@
 //! Each row is shifted by its maximum, so that nothing overflows. A row with a NaN or a +inf, or of -inf alone, gives NaN.
 //! Rows are independent and sums are the trees of [`reduce`](crate::reduce), so results do not depend on the number of threads.
 
+mod batch_norm;
 mod cross_entropy;
 mod layer_norm;
 mod softmax;
 mod softmax_columns;
 
+pub use batch_norm::{BatchNorm, batch_norm};
 pub use cross_entropy::{BadLabel, cross_entropy, sparse_cross_entropy};
 pub use layer_norm::layer_norm;
 pub use softmax::softmax;

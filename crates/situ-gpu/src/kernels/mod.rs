@@ -7,9 +7,12 @@
 //! inputs' layouts reach; the order of additions depends on shapes alone. Results agree with the CPU's to about 1e-6
 //! relative, exactly for integers and bools.
 
+mod batch_norm;
 mod binary;
 mod cast;
+mod conv2d;
 mod copy;
+mod dropout;
 mod elementwise;
 mod fused;
 mod generate;
@@ -25,6 +28,7 @@ mod shader;
 mod space;
 mod team;
 mod unary;
+mod update;
 
 use crate::fault::Fault;
 use situ_core::{Layout, TensorType};
@@ -87,6 +91,10 @@ pub(crate) fn registry() -> Registry<Kernel> {
     matmul::register(&mut registry);
     reduce::register(&mut registry);
     rows::register(&mut registry);
+    conv2d::register(&mut registry);
+    batch_norm::register(&mut registry);
+    dropout::register(&mut registry);
+    update::register(&mut registry);
     registry
 }
 

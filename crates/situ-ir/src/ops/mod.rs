@@ -3,9 +3,12 @@
 //! Adding an op: a file here with a type that implements [`Rule`], and one line in the list below.
 
 pub mod attributes;
+pub mod batch_norm;
 pub mod binary;
 pub mod cast;
+pub mod conv2d;
 pub mod cross_entropy;
+pub mod dropout;
 pub mod fused;
 pub mod generate;
 pub mod index;
@@ -13,13 +16,16 @@ pub mod join;
 pub mod layer_norm;
 pub mod matmul;
 pub mod matmul_bias;
+pub mod pool2d;
 pub mod random;
 pub mod reduce;
 pub mod select;
 pub mod softmax;
 pub mod stop_gradient;
 pub mod unary;
+pub mod update;
 pub mod view;
+pub mod window;
 
 use crate::gradient::{Application, Builder, Differentiability, Gradients, undefined};
 use crate::work::Work;
@@ -27,9 +33,12 @@ use situ_core::{DType, Layout, Result, TensorType};
 use smallvec::SmallVec;
 
 pub use attributes::{Attribute, Attributes, Given};
+pub use batch_norm::BatchNorm;
 pub use binary::{Binary, BinaryKind};
 pub use cast::Cast;
+pub use conv2d::{Conv2d, Conv2dByFilter, Conv2dByInput};
 pub use cross_entropy::{CrossEntropy, SparseCrossEntropy};
+pub use dropout::Dropout;
 pub use fused::{Fused, Program, Register, Step};
 pub use generate::{Eye, Fill, Range};
 pub use index::{Gather, OneHot, ScatterAdd};
@@ -37,13 +46,16 @@ pub use join::{Concat, Pad, Tile};
 pub use layer_norm::LayerNorm;
 pub use matmul::{BiasAdd, Matmul};
 pub use matmul_bias::MatmulBias;
+pub use pool2d::{Pool2d, Pool2dByInput, PoolKind};
 pub use random::{Distribution, Random};
 pub use reduce::{Reduce, ReduceKind};
 pub use select::Where;
 pub use softmax::Softmax;
 pub use stop_gradient::StopGradient;
 pub use unary::{Unary, UnaryKind};
+pub use update::{Update, UpdateKind};
 pub use view::{Dense, Expand, Permute, Reshape, Slice};
+pub use window::{Format, Window};
 
 /// The types of an op's outputs.
 pub type Outputs = SmallVec<[TensorType; 1]>;
@@ -209,6 +221,8 @@ macro_rules! ops {
 ops! {
     Unary Binary Where Cast
     Matmul BiasAdd LayerNorm
+    Conv2d Conv2dByInput Conv2dByFilter Pool2d Pool2dByInput BatchNorm Dropout
+    Update
     Reduce Softmax CrossEntropy SparseCrossEntropy
     Reshape Permute Expand Slice Dense StopGradient
     Concat Pad Tile

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Adds an op, or a few that belong together. Sometimes nothing fits, and nothing is added.
 pub(super) fn any(m: &mut Making<'_>) {
-    let _ = match m.rng.below(48) {
+    let _ = match m.rng.below(49) {
         0..=8 => unary(m),
         9..=17 => binary(m),
         18 => select(m),
@@ -34,6 +34,7 @@ pub(super) fn any(m: &mut Making<'_>) {
         42 => slices(m),
         43 => mirrored(m),
         44..=46 => function_of_function(m),
+        47 => training(m),
         _ => comparison(m),
     };
 }
@@ -174,6 +175,59 @@ fn rows(m: &mut Making<'_>) -> Option<Value> {
     }
     let row = m.fitting(|t| t.dtype == ty.dtype && t.shape.dims() == [last])?;
     m.add(LayerNorm { epsilon: Real(1e-5) }, &[x, row, row])
+}
+
+/// What training is made of; graphs that are run have none of it.
+fn training(m: &mut Making<'_>) -> Option<Value> {
+    if m.purpose != Purpose::Text {
+        return None;
+    }
+    let x = m.floats()?;
+    let ty = m.builder.type_of(x);
+    let zero = Scalar::of(ty.dtype, 0.0);
+    let filled =
+        |m: &mut Making<'_>, dims: &[usize]| m.add(Fill { shape: Shape::new(dims).ok()?, value: zero }, &[]);
+    let n = ty.shape.elements();
+    let image = m.add(Reshape { shape: Shape::new(&[1, n, 1, 1]).ok()? }, &[x])?;
+    let window = Window { stride: [m.rng.pick(&[1, 2]), 1], ..Window::default() };
+    let conv = Conv2d { window, groups: 1 };
+    let kind = m.rng.pick(&[PoolKind::Max, PoolKind::Average]);
+    let format = m.rng.pick(&[Format::ChannelsFirst, Format::ChannelsLast]);
+    let pool = Pool2d { kind, size: [1, 1], window: Window { stride: [1, 1], format, ..window } };
+    match m.rng.below(8) {
+        0 => {
+            let filter = filled(m, &[3, n, 1, 1])?;
+            m.add(conv, &[image, filter])
+        }
+        1 => {
+            let filter = filled(m, &[n, 2, 1, 1])?;
+            m.add(Conv2dByInput { conv, size: [1, 1] }, &[image, filter])
+        }
+        2 => m.add(Conv2dByFilter { conv, size: [1, 1] }, &[image, image]),
+        3 => m.add(pool, &[image]),
+        4 => m.add(Pool2dByInput { pool }, &[image, image]),
+        5 => {
+            let row = filled(m, &[n])?;
+            m.add(BatchNorm { axis: 1, epsilon: Real(1e-3) }, &[image, row, row])
+        }
+        6 => {
+            let (seed, stream) = (m.rng.below(1000) as u64, m.rng.below(1000) as u64);
+            m.add(Dropout { rate: Real(0.25), seed, stream }, &[x])
+        }
+        _ => {
+            let rates = filled(m, &[2])?;
+            let kinds = [
+                UpdateKind::Sgd { momentum: Real(0.5), nesterov: true },
+                UpdateKind::Adam { beta1: Real(0.5), beta2: Real(0.25), epsilon: Real(1e-8) },
+                UpdateKind::RmsProp { rho: Real(0.5), epsilon: Real(0.0) },
+                UpdateKind::Adagrad { epsilon: Real(0.125) },
+            ];
+            let op = Update { kind: m.rng.pick(&kinds), decay: Real(0.5), decoupled: m.rng.chance(2) };
+            let mut inputs = vec![x, x, rates];
+            inputs.extend(vec![x; op.states()]);
+            m.add(op, &inputs)
+        }
+    }
 }
 
 fn cross_entropy(m: &mut Making<'_>) -> Option<Value> {

@@ -98,6 +98,8 @@ pub struct Case {
     reference: Box<Reference>,
     /// How closely.
     pub tolerance: Tolerance,
+    /// Which of the op's outputs is meant.
+    pub output: usize,
     /// The reference's answer, worked out once however often the case is run.
     expected: OnceLock<Expected>,
 }
@@ -116,7 +118,21 @@ impl Case {
             inputs.iter().map(|i| format!("{}{}", i.dtype(), i.layout().shape())).collect();
         let name = format!("{}({}) {label}", op.name(), types.join(", "));
         let name = name.trim_end().to_string();
-        Case { name, op, inputs, reference: Box::new(reference), tolerance, expected: OnceLock::new() }
+        Case {
+            name,
+            op,
+            inputs,
+            reference: Box::new(reference),
+            tolerance,
+            output: 0,
+            expected: OnceLock::new(),
+        }
+    }
+
+    /// The same, of another output of the op than the first.
+    #[must_use]
+    pub fn output(self, output: usize) -> Case {
+        Case { output, ..self }
     }
 
     /// A case whose inputs are all laid out in a form; the label names it.

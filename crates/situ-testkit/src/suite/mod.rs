@@ -11,10 +11,13 @@ pub mod compare;
 pub mod gradients;
 pub mod run;
 
+mod batch_norm;
 mod bias_add;
 mod binary;
 mod cast;
+mod conv2d;
 mod cross_entropy;
+mod dropout;
 mod fused;
 mod generate;
 mod index;
@@ -22,12 +25,14 @@ mod join;
 mod layer_norm;
 mod matmul;
 mod matmul_bias;
+mod pool2d;
 mod random;
 mod reduce;
 mod select;
 mod softmax;
 mod special_functions;
 mod unary;
+mod update;
 mod view;
 
 pub use case::{Bound, Case, Expected, Tolerance};
@@ -53,6 +58,11 @@ pub fn all() -> Vec<Case> {
     generate::cases(&mut list);
     random::cases(&mut list);
     fused::cases(&mut list);
+    conv2d::cases(&mut list);
+    pool2d::cases(&mut list);
+    batch_norm::cases(&mut list);
+    dropout::cases(&mut list);
+    update::cases(&mut list);
     list
 }
 

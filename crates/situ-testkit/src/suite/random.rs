@@ -61,7 +61,7 @@ fn tolerance(op: Random) -> Tolerance {
 }
 
 /// Philox 4×32-10: the words of one block.
-fn philox(seed: u64, stream: u64, block: u64) -> [u32; 4] {
+pub(super) fn philox(seed: u64, stream: u64, block: u64) -> [u32; 4] {
     let low = |x: u64| x as u32;
     let high = |x: u64| (x >> 32) as u32;
     let mut key = [low(seed), high(seed)];

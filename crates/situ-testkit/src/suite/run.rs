@@ -86,8 +86,9 @@ fn attempt(runtime: &Runtime, device: DeviceId, case: &Case) -> Result<Option<De
         }
     }
     let inputs: Vec<&DeviceTensor> = placed.iter().collect();
-    match runtime.eager(&case.op, &inputs, &strictly_on(device), Location::caller()) {
-        Ok(tensor) => {
+    match runtime.eager_all(&case.op, &inputs, &strictly_on(device), Location::caller()) {
+        Ok(mut outputs) => {
+            let tensor = outputs.swap_remove(case.output);
             assert_eq!(tensor.device(), device, "{} ran elsewhere", case.name);
             Ok(Some(tensor))
         }

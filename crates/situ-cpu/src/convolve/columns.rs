@@ -1,0 +1,194 @@
+//! Blocks of pixels as columns: one row for each element of the window, one column for each pixel.
+
+/// How windows lie along one axis: the element `k` of the window at place `i` is read at `i · step + offset + k · dilation`, divided by
+/// `divide`; where that is no whole number, or outside of the image, it is zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// Places.
+    pub places: usize,
+    /// The window's elements.
+    pub window: usize,
+    /// The image's size.
+    pub size: usize,
+    /// From one place to the next.
+    pub step: isize,
+    /// Where the first element of the first window is.
+    pub offset: isize,
+    /// From one element of the window to the next.
+    pub dilation: isize,
+    /// What positions are divided by.
+    pub divide: usize,
+}
+
+impl Axis {
+    /// Where the element of the window at that place is read, if anywhere.
+    #[inline(always)]
+    fn position(&self, place: usize, element: usize) -> Option<usize> {
+        let at = place as isize * self.step + self.offset + element as isize * self.dilation;
+        if at < 0 {
+            return None;
+        }
+        let at = at as usize;
+        if self.divide == 1 {
+            return (at < self.size).then_some(at);
+        }
+        (at.is_multiple_of(self.divide) && at / self.divide < self.size).then(|| at / self.divide)
+    }
+
+    /// The places from the first whose element number `element` is within the image to before the first that is not any more, where
+    /// positions are not divided and go forward.
+    fn inside(&self, element: usize) -> (usize, usize) {
+        let first = self.offset + element as isize * self.dilation;
+        let from = if first >= 0 { 0 } else { (-first).unsigned_abs().div_ceil(self.step as usize) };
+        let left = self.size as isize - first;
+        let to = if left <= 0 { 0 } else { (left as usize).div_ceil(self.step as usize) };
+        (from.min(self.places), to.min(self.places).max(from.min(self.places)))
+    }
+}
+
+/// How windows lie on images, down and across.
+#[derive(Clone, Copy, Debug)]
+pub struct Sliding {
+    /// Down.
+    pub down: Axis,
+    /// Across.
+    pub across: Axis,
+}
+
+impl Sliding {
+    /// Places on an image.
+    pub fn pixels(&self) -> usize {
+        self.down.places * self.across.places
+    }
+
+    /// Elements of the window.
+    pub fn window(&self) -> usize {
+        self.down.window * self.across.window
+    }
+
+    /// Elements of an image's channel.
+    pub fn area(&self) -> usize {
+        self.down.size * self.across.size
+    }
+
+    /// Lays out the pixels from `first` on as `count` columns: for each channel and each element of the window a row of `count`.
+    ///
+    /// # Safety
+    /// `image` can be read for `channels` channels of the image's size; `to` can be written for all rows.
+    pub(super) unsafe fn lay_out<T: Copy + Default>(
+        &self,
+        image: *const T,
+        channels: usize,
+        first: usize,
+        count: usize,
+        to: *mut T,
+    ) {
+        let mut row = to;
+        for channel in 0..channels {
+            // SAFETY: the channel is one of the image's.
+            let image = unsafe { image.add(channel * self.area()) };
+            for y in 0..self.down.window {
+                for x in 0..self.across.window {
+                    // SAFETY: as promised; each row is written once.
+                    unsafe {
+                        self.lay_row(image, (y, x), first, count, row);
+                        row = row.add(count);
+                    }
+                }
+            }
+        }
+    }
+
+    /// One row: the element `(y, x)` of the windows at `count` pixels.
+    #[inline]
+    unsafe fn lay_row<T: Copy + Default>(
+        &self,
+        image: *const T,
+        (y, x): (usize, usize),
+        first: usize,
+        count: usize,
+        to: *mut T,
+    ) {
+        let width = self.across.places;
+        let (mut done, mut line, mut column) = (0, first / width, first % width);
+        let plain = self.across.divide == 1 && self.across.step > 0;
+        let (from, end) = if plain { self.across.inside(x) } else { (0, 0) };
+        while done < count {
+            let run = (width - column).min(count - done);
+            // SAFETY: the run is within the row.
+            let to = unsafe { to.add(done) };
+            match self.down.position(line, y) {
+                // SAFETY: as above.
+                None => unsafe { zero(to, run) },
+                Some(at) => {
+                    // SAFETY: the line is within the image, and positions are within the line.
+                    unsafe {
+                        let line = image.add(at * self.across.size);
+                        if plain {
+                            let (from, end) =
+                                (from.clamp(column, column + run), end.clamp(column, column + run));
+                            zero(to, from - column);
+                            if from < end {
+                                let start = from as isize * self.across.step
+                                    + self.across.offset
+                                    + x as isize * self.across.dilation;
+                                take(
+                                    line.offset(start),
+                                    self.across.step as usize,
+                                    to.add(from - column),
+                                    end - from,
+                                );
+                            }
+                            zero(to.add(end.max(from) - column), column + run - end.max(from));
+                        } else {
+                            for i in 0..run {
+                                let value = match self.across.position(column + i, x) {
+                                    Some(at) => *line.add(at),
+                                    None => T::default(),
+                                };
+                                *to.add(i) = value;
+                            }
+                        }
+                    }
+                }
+            }
+            done += run;
+            line += 1;
+            column = 0;
+        }
+    }
+}
+
+/// # Safety
+/// `to` can be written for `count` elements.
+#[inline(always)]
+unsafe fn zero<T: Copy + Default>(to: *mut T, count: usize) {
+    for i in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe { *to.add(i) = T::default() };
+    }
+}
+
+/// Takes every `step`th element.
+///
+/// # Safety
+/// They can be read, and `to` can be written for `count`.
+#[inline(always)]
+unsafe fn take<T: Copy>(from: *const T, step: usize, to: *mut T, count: usize) {
+    // SAFETY: the caller's promise. The steps of most networks have loops of their own, which vectorise.
+    unsafe {
+        match step {
+            1 => std::ptr::copy_nonoverlapping(from, to, count),
+            2 => {
+                for i in 0..count {
+                    *to.add(i) = *from.add(2 * i);
+                }
+            }
+            step => {
+                for i in 0..count {
+                    *to.add(i) = *from.add(step * i);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Convolutions of images with channels first, as matrix products: blocks of pixels are laid out as columns that stay in a core's
+//! cache, and the products of [`crate::matmul`] do the rest.
+//!
+//! - [`Sliding`]: where a window's elements are read, for a convolution and for its gradient by the images alike;
+//! - [`correlate`]: `out[image] = filters · columns(image)`;
+//! - [`by_filter`]: `out = Σ upstream[image] · columns(image)ᵀ`.
+//!
+//! Promises: the same bits for any number of threads, as the products have. Leaves to others: shapes, other formats, memory.
+
+mod by_filter;
+mod columns;
+mod correlate;
+
+pub use by_filter::{by_filter, partial_len};
+pub use columns::{Axis, Sliding};
+pub use correlate::correlate;
+
+use crate::scratch::MOST_BYTES;
+
+/// Bytes of columns that a task lays out at a time: they should stay in the second-level cache beside the filters.
+const COLUMN_BYTES: usize = 320 << 10;
+/// Pixels of a block are a multiple of this where they can be: the widest panel of the products.
+const PANEL: usize = 64;
+
+/// Pixels of a block, for columns of `depth` elements of `size` bytes on images of `pixels`; at least one. A column that is too long
+/// for the scratch memory is an error of the caller's: see [`fits`].
+fn block_pixels(depth: usize, pixels: usize, size: usize) -> usize {
+    // Beside its columns, a block has a strip of results.
+    let most = (COLUMN_BYTES / ((depth + correlate::STRIP) * size)).max(1);
+    let most = if most >= PANEL { most / PANEL * PANEL } else { most };
+    if most >= pixels { pixels } else { pixels.div_ceil(pixels.div_ceil(most)).next_multiple_of(8).min(most) }
+}
+
+/// Whether a column of `depth` elements of `size` bytes can be laid out.
+pub fn fits(depth: usize, size: usize) -> bool {
+    depth.saturating_mul(size) <= MOST_BYTES / 2
+}

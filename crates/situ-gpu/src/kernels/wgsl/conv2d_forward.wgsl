@@ -1,0 +1,26 @@
+// b0 images, b1 filters.
+fn element(e: u32) -> u32 {
+    let sizes = params.w[0];
+    let own = params.w[2];
+    let more = params.w[3];
+    let image = params.w[4];
+    let i = decode(e, more.z * more.w, image.z, image.w);
+    let first = (i.y / more.w) * sizes.y;
+    var sum = 0.0;
+    for (var c = 0u; c < sizes.y; c++) {
+        var part = 0.0;
+        for (var kh = 0u; kh < sizes.z; kh++) {
+            let y = i.z * own.x + kh * own.z;
+            if y < more.x || y - more.x >= image.x { continue; }
+            for (var kw = 0u; kw < sizes.w; kw++) {
+                let x = i.w * own.y + kw * own.w;
+                if x < more.y || x - more.y >= image.y { continue; }
+                let source = at(params.w[5], vec4<u32>(i.x, first + c, y - more.x, x - more.y));
+                let by = at(params.w[6], vec4<u32>(i.y, c, kh, kw));
+                part += bitcast<f32>(b0[params.w[1].x + source]) * bitcast<f32>(b1[params.w[1].y + by]);
+            }
+        }
+        sum += part;
+    }
+    return bitcast<u32>(sum);
+}

@@ -1,0 +1,48 @@
+//! Steps of optimizers on variables, where the variables live.
+
+use crate::apply::apply_all;
+use crate::scope::{current_request, on_device};
+use crate::tensor::Tensor;
+use crate::variable::Variable;
+use situ_core::{Error, Request, Result};
+use situ_ir::ops::Update;
+use std::panic::Location;
+
+impl Variable {
+    /// One step of an optimizer: `rates` are two numbers, the learning rate and the number of this step from 1 on; `state` as many
+    /// variables as [`Update::states`] says, which begin with zeros. It runs where the variable lives, in one pass.
+    ///
+    /// ```
+    /// # fn main() -> situ_core::Result<()> {
+    /// use situ_core::Real;
+    /// use situ_ir::ops::{Update, UpdateKind};
+    /// use situ_tensor::{Variable, tensor};
+    /// let w = Variable::new(&tensor([1.0f32, 2.0])?)?;
+    /// let velocity = Variable::new(&tensor([0.0f32, 0.0])?)?;
+    /// let kind = UpdateKind::Sgd { momentum: Real(0.9), nesterov: false };
+    /// let step = Update { kind, decay: Real(0.0), decoupled: false };
+    /// w.step(step, &tensor([1.0f32, -1.0])?, &tensor([0.5f32, 1.0])?, &[&velocity])?;
+    /// assert_eq!(w.value().to_vec::<f32>()?, [0.5, 2.5]);
+    /// # Ok(()) }
+    /// ```
+    #[track_caller]
+    pub fn step(&self, update: Update, gradient: &Tensor, rates: &Tensor, state: &[&Variable]) -> Result<()> {
+        let request = Request { spec: on_device(self.device()), ..current_request() };
+        if state.len() != update.states() {
+            return Err(Error::argument(
+                "step",
+                format!("{} tensors of state for an op that has {}", state.len(), update.states()),
+                "give as many variables as Update::states says",
+            ));
+        }
+        let held: Vec<Tensor> = state.iter().map(|v| v.unwatched()).collect();
+        let (value, gradient) = (self.unwatched(), gradient.unwatched());
+        let mut inputs = vec![&value, &gradient, rates];
+        inputs.extend(&held);
+        let made = apply_all(update.into(), &inputs, &request, Location::caller())?;
+        for (variable, new) in std::iter::once(&self).chain(state).zip(&made) {
+            variable.assign(new)?;
+        }
+        Ok(())
+    }
+}
