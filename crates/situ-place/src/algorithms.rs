@@ -8,6 +8,7 @@ mod etf;
 mod greedy;
 pub(crate) mod heft;
 pub(crate) mod peft;
+mod prices;
 mod rules;
 pub(crate) mod segments;
 pub(crate) mod single;
@@ -17,22 +18,26 @@ use crate::placement::{Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
 use crate::simulate::makespan;
-pub use auto::Auto;
+pub use auto::{Auto, Sweep, Walk};
 pub use etf::Etf;
 pub use greedy::Greedy;
 pub use heft::Heft;
 pub use peft::Peft;
+pub use prices::Prices;
 pub use rules::Rules;
 pub use segments::Segments;
 pub use single::Single;
 
 /// Every algorithm.
-static ALL: [&dyn Placer; 8] = [&Rules, &Single, &Greedy, &Heft, &Peft, &Etf, &Segments, &Auto];
+static ALL: [&dyn Placer; 11] =
+    [&Rules, &Single, &Greedy, &Heft, &Peft, &Prices, &Etf, &Segments, &Sweep, &Walk, &Auto];
 
-/// Those that make one schedule and stop.
-pub(crate) static CONSTRUCTIVE: [&dyn Constructive; 6] = [&Segments, &Heft, &Peft, &Single, &Greedy, &Etf];
+/// Those that make one schedule and stop, the most useful first.
+pub(crate) static CONSTRUCTIVE: [&dyn Constructive; 7] =
+    [&Heft, &Single, &Segments, &Prices, &Peft, &Greedy, &Etf];
 
 /// A schedule with its makespan within the memory limits.
+#[derive(Clone)]
 pub(crate) struct Timed {
     pub makespan: f64,
     pub schedule: Schedule,
@@ -80,7 +85,7 @@ impl<C: Constructive> Placer for C {
         let clock = Deadline::new(budget);
         problem.require_placeable()?;
         let timed = within_memory(self, problem)?;
-        Placement::finish(problem, &timed.schedule, Constructive::name(self), 0, clock, None)
+        Placement::finish(problem, &timed.schedule, Constructive::name(self), 0, clock, None, None)
     }
 }
 
@@ -121,6 +126,10 @@ impl Best {
                 self.error.get_or_insert(error);
             }
         }
+    }
+
+    pub(crate) fn is_found(&self) -> bool {
+        self.found.is_some()
     }
 
     pub(crate) fn get(self, algorithm: &str) -> Result<Timed, PlaceError> {

@@ -8,28 +8,46 @@
 //! Promised: each is a true bound under the model of the cost-graph file, for any schedule and any route. Memory that
 //! comes and goes, and contention for links, are left out: they only make schedules longer.
 
-mod area;
+pub(crate) mod area;
 mod paths;
 mod segments;
 
 use crate::problem::Problem;
+use crate::ranks::{Currency, upward};
 use paths::Paths;
 
-/// The largest of the bounds. `hint` is a path worth looking at, such as a schedule's critical one.
-pub(crate) fn lower_bound(problem: &Problem, hint: &[u32]) -> f64 {
+/// The largest of the bounds that need no schedule.
+pub(crate) fn lower_bound(problem: &Problem, classes: &Classes) -> f64 {
     if problem.node_count() == 0 {
         return 0.0;
     }
-    let classes = Classes::new(problem);
-    let paths = Paths::new(problem, &classes);
-    let mut bound = paths.longest();
-    bound = bound.max(area::bound(problem, &classes, &paths));
-    for path in [paths.critical(problem), on_edges(problem, hint)] {
-        bound = bound.max(segments::bound(problem, &classes, &path));
-    }
-    // The sums above are rounded in another order than a schedule's times.
-    bound * (1.0 - 1e-9)
+    let paths = Paths::new(problem, classes);
+    let area = area::bound(problem, classes, &paths);
+    let segments = segments::bound(problem, classes, &paths.critical(problem));
+    paths.longest().max(area).max(segments) * ROUNDED
 }
+
+/// A weaker bound in a fraction of the time: the longest way at the least costs without copies, and the least work over
+/// all slots.
+pub(crate) fn quick_bound(problem: &Problem) -> f64 {
+    let ranks = upward(problem, Currency::Best);
+    let longest = ranks.iter().copied().fold(0.0, f64::max);
+    let least = |n: usize| {
+        let allowed = problem.unit_of(n).allowed.iter();
+        allowed.map(|&d| problem.seconds(n, d.into())).fold(f64::INFINITY, f64::min)
+    };
+    let work: f64 = (0..problem.node_count()).map(least).filter(|s| s.is_finite()).sum();
+    let slots: f64 = problem.devices.iter().map(|d| f64::from(d.slots)).sum();
+    longest.max(work / slots.max(1.0)) * ROUNDED
+}
+
+/// A bound from a path worth looking at, such as a schedule's critical one.
+pub(crate) fn bound_by(problem: &Problem, classes: &Classes, path: &[u32]) -> f64 {
+    segments::bound(problem, classes, &on_edges(problem, path)) * ROUNDED
+}
+
+/// The sums of bounds are rounded in another order than a schedule's times.
+const ROUNDED: f64 = 1.0 - 1e-9;
 
 /// The longest stretch of a list of nodes in which each reads the one before.
 fn on_edges(problem: &Problem, nodes: &[u32]) -> Vec<u32> {

@@ -18,13 +18,14 @@ impl Busy {
         (start, at)
     }
 
-    /// Takes the first span of that length at or after `ready`; returns its start. No time needs no span.
-    pub(crate) fn claim(&mut self, ready: f64, seconds: f64) -> f64 {
+    /// Takes the first span of that length at or after `ready`; returns its start. No time needs no span. For `useless`
+    /// see [`insert`](Busy::insert).
+    pub(crate) fn claim(&mut self, ready: f64, seconds: f64, useless: f64) -> f64 {
         if seconds <= 0.0 {
             return ready;
         }
         let (start, at) = self.fit(ready, seconds);
-        self.spans.insert(at, (start, start + seconds));
+        self.insert(at, start, start + seconds, useless);
         start
     }
 
@@ -33,9 +34,25 @@ impl Busy {
         if seconds <= 0.0 { ready } else { self.fit(ready, seconds).0 }
     }
 
-    /// Takes a span that [`fit`](Busy::fit) found.
-    pub(crate) fn insert(&mut self, at: usize, start: f64, finish: f64) {
-        self.spans.insert(at, (start, finish));
+    /// Takes a span that [`fit`](Busy::fit) found. Gaps up to `useless` seconds, which nothing will fit into, are closed:
+    /// a long busy stretch is then one span, however many things it is made of.
+    pub(crate) fn insert(&mut self, at: usize, start: f64, finish: f64, useless: f64) {
+        let joins_before = at > 0 && start - self.spans[at - 1].1 <= useless;
+        let joins_after = at < self.spans.len() && self.spans[at].0 - finish <= useless;
+        match (joins_before, joins_after) {
+            (true, true) => {
+                self.spans[at - 1].1 = self.spans[at].1;
+                self.spans.remove(at);
+            }
+            (true, false) => self.spans[at - 1].1 = finish,
+            (false, true) => self.spans[at].0 = start,
+            (false, false) => self.spans.insert(at, (start, finish)),
+        }
+    }
+
+    /// When the last span ends.
+    pub(crate) fn end(&self) -> f64 {
+        self.spans.last().map_or(0.0, |s| s.1)
     }
 
     /// When the span before this place in the list ends.
@@ -51,11 +68,11 @@ mod tests {
     #[test]
     fn a_span_takes_the_first_gap_that_is_long_enough() {
         let mut busy = Busy::default();
-        assert_eq!(busy.claim(2.0, 1.0), 2.0);
-        assert_eq!(busy.claim(5.0, 1.0), 5.0);
-        assert_eq!(busy.claim(0.0, 3.0), 6.0);
-        assert_eq!(busy.claim(0.0, 2.0), 0.0);
-        assert_eq!(busy.claim(1.0, 2.0), 3.0);
-        assert_eq!(busy.claim(1.0, 0.0), 1.0);
+        assert_eq!(busy.claim(2.0, 1.0, 0.0), 2.0);
+        assert_eq!(busy.claim(5.0, 1.0, 0.0), 5.0);
+        assert_eq!(busy.claim(0.0, 3.0, 0.0), 6.0);
+        assert_eq!(busy.claim(0.0, 2.0, 0.0), 0.0);
+        assert_eq!(busy.claim(1.0, 2.0, 0.0), 3.0);
+        assert_eq!(busy.claim(1.0, 0.0, 0.0), 1.0);
     }
 }

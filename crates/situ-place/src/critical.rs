@@ -2,6 +2,9 @@
 
 use crate::problem::{NONE, Problem};
 
+/// How far back in the order the node is looked for that a slot was busy with.
+const FAR: usize = 400;
+
 /// Devices, order and times of a schedule.
 pub(crate) struct Times<'a> {
     pub problem: &'a Problem,
@@ -45,7 +48,7 @@ impl Times<'_> {
             return Some(from);
         }
         let group = self.problem.compute_of[device as usize];
-        let before = self.order[..self.place[node] as usize].iter().rev().map(|&n| n as usize);
+        let before = self.order[..self.place[node] as usize].iter().rev().take(FAR).map(|&n| n as usize);
         let busy = before.into_iter().find(|&n| {
             let there = self.devices[n];
             let rival =

@@ -3,12 +3,15 @@
 //!
 //! It keeps the times of one schedule, and the state of slots at regular marks of the order. A trial changes devices
 //! and places, then times nodes from the first one touched: it stops early when some node's finish plus the longest
-//! way from it to the end passes the cutoff, or when nothing differs any more from what was known.
+//! way from it to the end passes the cutoff, when a node that was not touched is done later than it may be, or when
+//! nothing differs any more from what was known.
 //!
 //! Promised: an accepted trial has the times of [`simulate_unlimited`](crate::simulate::simulate_unlimited), exactly;
 //! where memory is held by liveness, [`simulate`](crate::simulate()) has the last word on every trial that would be
-//! accepted. Left to others: which trials to make.
+//! accepted. A trial that is refused may, where a device has several slots, have been good all the same: how late a
+//! node may be is known for the slots as they were shared out. Left to others: which trials to make.
 
+mod late;
 mod links;
 mod slots;
 mod trial;
@@ -18,7 +21,8 @@ use crate::error::PlaceError;
 use crate::fill::Fill;
 use crate::placement::Schedule;
 use crate::problem::{NONE, Problem};
-use crate::simulate::simulate;
+use crate::simulate::{all_fits, simulate};
+use late::Late;
 use links::Links;
 use slots::Slots;
 use trial::Trial;
@@ -40,6 +44,8 @@ pub(crate) struct Engine<'p> {
     /// The latest finish among the places before, and from, each place.
     latest_before: Vec<f64>,
     latest_from: Vec<f64>,
+    /// How late each node may be done for the makespan to stay.
+    late: Late,
     slots: Slots,
     links: Option<Links>,
     fill: Fill,
@@ -67,6 +73,7 @@ impl<'p> Engine<'p> {
             last_reader: vec![0; count],
             latest_before: vec![0.0; count + 1],
             latest_from: vec![0.0; count + 1],
+            late: Late::new(problem),
             slots: Slots::new(problem, STRIDE),
             links: linked.then(|| Links::new(problem)),
             fill: Fill::new(problem),
@@ -163,6 +170,10 @@ impl<'p> Engine<'p> {
     /// A trial begins: change devices and places, then [`evaluate`](Engine::evaluate) it.
     pub(crate) fn begin(&mut self) {
         self.trial.reset();
+        if !self.late.is_known() {
+            let makespan = self.latest_before[self.order.len()];
+            self.late.find(self.problem, &self.devices, &self.order, &self.finish, makespan);
+        }
     }
 
     /// In the trial, a group goes to another device.
@@ -243,9 +254,11 @@ impl<'p> Engine<'p> {
         Some(self.trial.makespan)
     }
 
-    /// Whether some device could not hold every output at once beside what stays there.
+    /// Whether some device could not hold everything at once that is ever there.
     fn memory_may_run_out(&self) -> bool {
-        (0..self.problem.device_count()).any(|d| self.fill.used(d) + self.outputs > self.problem.limit(d))
+        let over = |d: usize| self.fill.used(d) + self.outputs > self.problem.limit(d);
+        (0..self.problem.device_count()).any(over)
+            && !all_fits(self.problem, &self.devices, |d| self.fill.used(d))
     }
 
     pub(crate) fn accept(&mut self) {
@@ -297,6 +310,7 @@ impl<'p> Engine<'p> {
             }
         }
         let moved = moved.map_or(0, |last| last + 1);
+        let slack = if self.late.is_known() { cutoff - self.latest_before[count] } else { f64::INFINITY };
         self.slots.restore(first / STRIDE);
         for i in first / STRIDE * STRIDE..first {
             let node = self.order[i] as usize;
@@ -315,7 +329,8 @@ impl<'p> Engine<'p> {
         for i in first..count {
             if i % STRIDE == 0 && i > first {
                 self.slots.save(i / STRIDE);
-                if i > unsettled && self.links.is_none() && self.slots.same(i / STRIDE) {
+                let links_are_same = || self.links.as_ref().is_none_or(|l| l.same_until(i));
+                if i > unsettled && self.slots.same(i / STRIDE) && links_are_same() {
                     self.trial.stop = i;
                     self.trial.latest = latest;
                     return Some(latest.max(self.latest_from[i]));
@@ -338,6 +353,9 @@ impl<'p> Engine<'p> {
             latest = latest.max(finish);
             // Infinite where a copy has no way.
             if finish + tail > cutoff || finish == f64::INFINITY {
+                return None;
+            }
+            if i > self.trial.last && finish > self.late.of(node) + slack {
                 return None;
             }
         }
@@ -379,8 +397,9 @@ impl<'p> Engine<'p> {
             (self.trial.first.min(self.order.len()), self.trial.stop, self.order.len());
         let marks = first / STRIDE + 1..stop.div_ceil(STRIDE).max(first / STRIDE + 1);
         self.slots.keep(marks);
+        self.late.forget();
         if let Some(links) = &mut self.links {
-            links.keep();
+            links.keep(stop.max(first));
         }
         for i in first..count {
             let latest = self.latest_before[i].max(self.finish[self.order[i] as usize]);

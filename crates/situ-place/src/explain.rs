@@ -11,7 +11,10 @@ use crate::{DeviceIndex, NodeIndex};
 use std::sync::Arc;
 
 /// What an answer may spend on simulating its reasons, in nodes timed: a few milliseconds.
-const STEPS: usize = 200_000;
+const STEPS: usize = 50_000;
+
+/// What making the simulator costs, in times that it times everything.
+const ENGINE: usize = 8;
 
 /// What moving a node, with everything colocated with it, would change.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,7 +133,7 @@ impl<'a> Explain<'a> {
         if stay < go {
             return Reason::CheaperThanMoving { to: self.name(fastest), saves: go - stay };
         }
-        if self.steps < problem.node_count() {
+        if self.steps < ENGINE * problem.node_count() {
             return Reason::Balanced { busy: self.name(fastest), saves: None };
         }
         self.steps -= problem.node_count();

@@ -1,7 +1,7 @@
 //! The bytes that stay on each device for the whole step, as groups are put there and taken away.
 
 use crate::error::{MemoryShortage, PlaceError};
-use crate::problem::Problem;
+use crate::problem::{Problem, Unit};
 
 /// Counts what nodes hold and the resident tensors that they use; a resident counts once per device.
 #[derive(Clone)]
@@ -114,4 +114,47 @@ impl Fill {
             what: problem.name_of(problem.units[unit].members[0] as usize).to_string(),
         }))
     }
+}
+
+/// The memory constraint that no placement can meet, if there is one: a group that is larger than every device it may
+/// run on, or groups that are larger than all their devices together; of several, the one that is missed by most.
+pub(crate) fn impossible(problem: &Problem) -> Option<PlaceError> {
+    let fill = Fill::new(problem);
+    let mut sets: Vec<&[u16]> = problem.units.iter().map(|u| u.allowed.as_slice()).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    let mut worst: Option<MemoryShortage> = None;
+    let mut offer = |short: MemoryShortage| {
+        if short.missing() > 0.0 && worst.as_ref().is_none_or(|w| short.missing() > w.missing()) {
+            worst = Some(short);
+        }
+    };
+    for (unit, row) in problem.units.iter().enumerate() {
+        let nowhere = row.allowed.iter().all(|&d| !fill.fits(problem, unit, d.into()));
+        if let PlaceError::Memory(short) = fill.shortage(problem, unit)
+            && nowhere
+        {
+            offer(*short);
+        }
+    }
+    for set in sets {
+        let limit: f64 = set.iter().map(|&d| problem.limit(d.into())).sum();
+        let inside = |u: &&Unit| u.allowed.iter().all(|d| set.contains(d));
+        let mut bytes = 0.0;
+        let mut used = vec![false; problem.residents.len()];
+        for &node in problem.units.iter().filter(inside).flat_map(|u| &u.members) {
+            bytes += problem.nodes[node as usize].memory;
+            problem.uses.row(node as usize).iter().for_each(|&r| used[r as usize] = true);
+        }
+        let residents = used.iter().zip(&problem.residents).filter(|(used, _)| **used);
+        bytes += residents.map(|(_, r)| r.bytes).sum::<f64>();
+        if bytes > limit {
+            let devices: Vec<String> =
+                set.iter().map(|&d| problem.devices[d as usize].name.clone()).collect();
+            let limit = set.iter().filter_map(|&d| problem.devices[d as usize].memory).sum();
+            let what = "what stays for the whole step".to_owned();
+            offer(MemoryShortage { devices, limit, needed: bytes, what });
+        }
+    }
+    worst.map(|short| PlaceError::Memory(Box::new(short)))
 }

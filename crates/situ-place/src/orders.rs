@@ -1,5 +1,6 @@
 //! Topological orders of nodes, and sequences of colocation groups.
 
+use crate::partial::Direction;
 use crate::problem::Problem;
 use crate::random::Random;
 use std::cmp::Ordering;
@@ -29,18 +30,29 @@ impl Ord for Entry {
 
 /// Of the nodes whose inputs are done, always the one with the largest key.
 pub(crate) fn by_key(problem: &Problem, key: impl Fn(usize) -> f64) -> Vec<u32> {
+    towards(problem, Direction::Forward, key)
+}
+
+/// Of the nodes whose inputs are done (backward: whose readers are), always the one with the largest key.
+pub(crate) fn towards(problem: &Problem, direction: Direction, key: impl Fn(usize) -> f64) -> Vec<u32> {
     let count = problem.node_count();
-    let mut waiting: Vec<u32> = (0..count).map(|n| problem.in_edges.row(n).len() as u32).collect();
+    let (before, after) = match direction {
+        Direction::Forward => (&problem.in_edges, &problem.out_edges),
+        Direction::Backward => (&problem.out_edges, &problem.in_edges),
+    };
+    let mut waiting: Vec<u32> = (0..count).map(|n| before.row(n).len() as u32).collect();
     let entry = |node: u32| Entry { key: key(node as usize), node };
     let mut ready: BinaryHeap<Entry> =
         (0..count as u32).filter(|&n| waiting[n as usize] == 0).map(entry).collect();
     let mut order = Vec::with_capacity(count);
     while let Some(Entry { node, .. }) = ready.pop() {
         order.push(node);
-        for edge in problem.outs(node as usize) {
-            waiting[edge.to as usize] -= 1;
-            if waiting[edge.to as usize] == 0 {
-                ready.push(entry(edge.to));
+        for &e in after.row(node as usize) {
+            let edge = &problem.edges[e as usize];
+            let next = if direction == Direction::Forward { edge.to } else { edge.from };
+            waiting[next as usize] -= 1;
+            if waiting[next as usize] == 0 {
+                ready.push(entry(next));
             }
         }
     }

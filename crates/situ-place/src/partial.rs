@@ -13,22 +13,35 @@ use smallvec::SmallVec;
 
 const NOWHERE: u16 = u16::MAX;
 
-/// Where a node would go, and when.
+/// Which end of the step a schedule is built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// Every node after its inputs, as early as may be.
+    Forward,
+    /// Every node before its readers, as late as may be; times count back from the end. Links have no queues.
+    Backward,
+}
+
+/// When a node would run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe {
-    pub device: u16,
     pub start: f64,
     pub finish: f64,
 }
 
 pub(crate) struct Partial<'p> {
     pub problem: &'p Problem,
+    direction: Direction,
     pub fill: Fill,
     pub unit_device: Vec<u16>,
     pub devices: Vec<u16>,
     pub start: Vec<f64>,
     pub finish: Vec<f64>,
     lanes: Vec<Vec<Busy>>,
+    /// Per device, gaps that are too short for every node.
+    useless: Vec<f64>,
+    /// Per channel, gaps that are too short for every copy.
+    useless_copies: Vec<f64>,
     last: Vec<f64>,
     channels: Vec<Busy>,
     /// Per node, the devices that have a copy of its output, and when it is there.
@@ -36,7 +49,7 @@ pub(crate) struct Partial<'p> {
 }
 
 impl<'p> Partial<'p> {
-    pub(crate) fn new(problem: &'p Problem, share: f64) -> Partial<'p> {
+    pub(crate) fn new(problem: &'p Problem, share: f64, direction: Direction) -> Partial<'p> {
         let count = problem.node_count();
         let unit_device = problem.units.iter().map(|u| match u.allowed[..] {
             [device] => device,
@@ -46,12 +59,15 @@ impl<'p> Partial<'p> {
             problem.devices.iter().map(|d| vec![Busy::default(); (d.slots as usize).min(count.max(1))]);
         Partial {
             problem,
+            direction,
             fill: Fill::with_fixed(problem, share),
             unit_device: unit_device.collect(),
             devices: vec![NOWHERE; count],
             start: vec![0.0; count],
             finish: vec![0.0; count],
             lanes: lanes.collect(),
+            useless: (0..problem.device_count()).map(|d| useless_gap(problem, d)).collect(),
+            useless_copies: problem.routes.shortest_copies(),
             last: vec![0.0; problem.device_count()],
             channels: vec![Busy::default(); problem.routes.channels],
             copies: vec![SmallVec::new(); count],
@@ -68,9 +84,30 @@ impl<'p> Partial<'p> {
         allowed.filter(|&d| self.fill.fits(self.problem, unit, d.into())).collect()
     }
 
-    /// When everything that a node reads would be on a device.
+    /// Whether a node can still go to a device: as [`choices`](Partial::choices) has it.
+    pub(crate) fn may_go(&self, node: usize, device: u16) -> bool {
+        let unit = self.problem.nodes[node].unit as usize;
+        match self.unit_device[unit] {
+            NOWHERE => self.fill.fits(self.problem, unit, device.into()),
+            there => there == device,
+        }
+    }
+
+    /// When a slot of a device is free for good.
+    pub(crate) fn free(&self, device: u16) -> f64 {
+        self.lanes[device as usize].iter().map(Busy::end).fold(f64::INFINITY, f64::min)
+    }
+
+    /// When everything that a node reads would be on a device; backward, when every reader could have its output.
     pub(crate) fn ready(&self, node: usize, device: u16) -> f64 {
         let mut ready = 0.0f64;
+        if self.direction == Direction::Backward {
+            for &e in self.problem.out_edges.row(node) {
+                let to = self.problem.edges[e as usize].to as usize;
+                ready = ready.max(self.finish[to] + self.problem.edge_copy(e, device, self.devices[to]));
+            }
+            return ready;
+        }
         for &e in self.problem.in_edges.row(node) {
             let from = self.problem.edges[e as usize].from as usize;
             ready = ready.max(self.arrival(e, from, device));
@@ -111,15 +148,15 @@ impl<'p> Partial<'p> {
         }
     }
 
-    /// When a node would run on a device; none if its inputs can't get there.
-    pub(crate) fn probe(&self, node: usize, device: u16) -> Option<Probe> {
+    /// When a node would run on a device; none if its inputs can't get there, or not in time to be done before `limit`.
+    pub(crate) fn probe(&self, node: usize, device: u16, limit: f64) -> Option<Probe> {
         let ready = self.ready(node, device);
         let seconds = self.problem.seconds(node, device.into());
-        if !(ready + seconds).is_finite() {
+        if ready + seconds >= limit {
             return None;
         }
         let start = self.earliest(device.into(), ready, seconds).0;
-        Some(Probe { device, start, finish: start + seconds })
+        Some(Probe { start, finish: start + seconds })
     }
 
     /// The start, the slot, and the place in the slot's list.
@@ -156,15 +193,26 @@ impl<'p> Partial<'p> {
             self.unit_device[unit] = device;
             self.fill.put(problem, unit, device.into());
         }
-        let mut ready = 0.0f64;
-        for &e in problem.in_edges.row(node) {
-            let from = problem.edges[e as usize].from as usize;
-            ready = ready.max(self.copy(e, from, device));
-        }
+        let ready = match self.direction {
+            Direction::Backward => self.ready(node, device),
+            Direction::Forward => {
+                let mut ready = 0.0f64;
+                for &e in problem.in_edges.row(node) {
+                    let from = problem.edges[e as usize].from as usize;
+                    ready = ready.max(self.copy(e, from, device));
+                }
+                ready
+            }
+        };
         let seconds = problem.seconds(node, device.into());
         let (start, slot, at) = self.earliest(device.into(), ready, seconds);
         if at != NONE as usize {
-            self.lanes[device as usize][slot].insert(at, start, start + seconds);
+            self.lanes[device as usize][slot].insert(
+                at,
+                start,
+                start + seconds,
+                self.useless[device as usize],
+            );
             self.last[device as usize] = self.last[device as usize].max(start + seconds);
         }
         self.devices[node] = device;
@@ -195,7 +243,9 @@ impl<'p> Partial<'p> {
 
     fn claim(&mut self, from: u16, to: u16, bytes: f64, ready: f64) {
         if let Some(link) = self.problem.routes.link(from, to) {
-            self.channels[link.channel as usize].claim(ready, link.latency + bytes / link.bandwidth);
+            let seconds = link.latency + bytes / link.bandwidth;
+            let channel = link.channel as usize;
+            self.channels[channel].claim(ready, seconds, self.useless_copies[channel]);
         }
     }
 
@@ -220,7 +270,21 @@ impl<'p> Partial<'p> {
 
     /// The schedule so far: every node must have been put somewhere.
     pub(crate) fn schedule(self) -> Schedule {
-        let order = by_start(self.problem, &self.start, &self.finish);
+        let order = match self.direction {
+            Direction::Forward => by_start(self.problem, &self.start, &self.finish),
+            Direction::Backward => {
+                let (start, finish): (Vec<f64>, Vec<f64>) =
+                    self.finish.iter().zip(&self.start).map(|(f, s)| (-f, -s)).unzip();
+                by_start(self.problem, &start, &finish)
+            }
+        };
         Schedule { devices: self.devices, order }
     }
+}
+
+/// Just less than the shortest work on a device.
+fn useless_gap(problem: &Problem, device: usize) -> f64 {
+    let work = (0..problem.node_count()).map(|n| problem.seconds(n, device)).filter(|&s| s > 0.0);
+    let least = work.fold(f64::INFINITY, f64::min);
+    if least.is_finite() { least * (1.0 - 1e-9) } else { 0.0 }
 }

@@ -1,6 +1,6 @@
 //! The answer: a device, a time and a reason for every node.
 
-use crate::bounds::lower_bound;
+use crate::bounds::{Classes, bound_by, lower_bound};
 use crate::critical::Times;
 use crate::error::PlaceError;
 use crate::explain;
@@ -26,17 +26,31 @@ impl Schedule {
         devices: &[DeviceIndex],
         order: &[NodeIndex],
     ) -> Result<Schedule, PlaceError> {
+        let narrow = |d: &DeviceIndex| u16::try_from(*d).unwrap_or(u16::MAX);
+        let number = |n: &NodeIndex| u32::try_from(*n).unwrap_or(u32::MAX);
+        let schedule = Schedule {
+            devices: devices.iter().map(narrow).collect(),
+            order: order.iter().map(number).collect(),
+        };
+        schedule.require_valid(problem)?;
+        Ok(schedule)
+    }
+
+    /// Checks that it is a schedule of this problem.
+    pub(crate) fn require_valid(&self, problem: &Problem) -> Result<(), PlaceError> {
         let wrong = |why: String| PlaceError::Algorithm { algorithm: "schedule".to_owned(), why };
         let count = problem.node_count();
+        let (devices, order) = (&self.devices, &self.order);
         if devices.len() != count || order.len() != count {
             return Err(wrong(format!("{count} nodes, {} devices, {} places", devices.len(), order.len())));
         }
         for (node, &device) in devices.iter().enumerate() {
-            if !problem.allowed(node).any(|d| d == device) {
-                let name = problem.devices().get(device).map_or("no device", |d| &d.name);
+            let unit = problem.unit_of(node);
+            if !unit.allowed.contains(&device) {
+                let name = problem.devices().get(device as usize).map_or("no device", |d| &d.name);
                 return Err(wrong(format!("{} may not run on {name}", problem.name_of(node))));
             }
-            let leader = problem.unit_of(node).members[0] as usize;
+            let leader = unit.members[0] as usize;
             if devices[leader] != device {
                 let (a, b) = (problem.name_of(node), problem.name_of(leader));
                 return Err(wrong(format!("{a} and {b} must share a device")));
@@ -44,12 +58,11 @@ impl Schedule {
         }
         let mut place = vec![usize::MAX; count];
         for (i, &node) in order.iter().enumerate() {
-            if node >= count || place[node] != usize::MAX {
-                return Err(wrong(format!(
-                    "the order has node number {node} twice, or there is no such node"
-                )));
+            if node as usize >= count || place[node as usize] != usize::MAX {
+                let why = format!("the order has node number {node} twice, or there is no such node");
+                return Err(wrong(why));
             }
-            place[node] = i;
+            place[node as usize] = i;
         }
         for edge in &problem.edges {
             if place[edge.from as usize] > place[edge.to as usize] {
@@ -57,22 +70,12 @@ impl Schedule {
                 return Err(wrong(format!("{a} comes before its input {b}")));
             }
         }
-        Ok(Schedule {
-            devices: devices.iter().map(|&d| d as u16).collect(),
-            order: order.iter().map(|&n| n as u32).collect(),
-        })
+        Ok(())
     }
 
     /// The device of a node.
     pub fn device_of(&self, node: NodeIndex) -> DeviceIndex {
         self.devices[node].into()
-    }
-
-    /// Whether it is valid for this problem too.
-    pub(crate) fn checked_for(&self, problem: &Problem) -> Result<Schedule, PlaceError> {
-        let devices: Vec<DeviceIndex> = self.devices.iter().map(|&d| d.into()).collect();
-        let order: Vec<NodeIndex> = self.order.iter().map(|&n| n as usize).collect();
-        Schedule::new(problem, &devices, &order)
     }
 }
 
@@ -143,13 +146,14 @@ impl Placement {
 }
 
 impl Placement {
-    /// Times a schedule and gathers what belongs to an answer. Reasons are found from the costs where none are given.
+    /// Times a schedule and gathers what belongs to an answer. The bound and the reasons are found where none are given.
     pub(crate) fn finish(
         problem: &Problem,
         schedule: &Schedule,
         algorithm: &str,
         moves: u64,
         clock: Deadline,
+        bound: Option<f64>,
         reasons: Option<Vec<Reason>>,
     ) -> Result<Placement, PlaceError> {
         let timeline = simulate(problem, schedule)?;
@@ -167,7 +171,9 @@ impl Placement {
         };
         let mut path = Vec::new();
         times.critical_path(&mut path);
-        let lower_bound = lower_bound(problem, &path).min(timeline.makespan);
+        let classes = Classes::new(problem);
+        let bound = bound.unwrap_or_else(|| lower_bound(problem, &classes));
+        let lower_bound = bound.max(bound_by(problem, &classes, &path)).min(timeline.makespan);
         let reasons = reasons.unwrap_or_else(|| explain::reasons(problem, schedule));
         Ok(Placement {
             devices: schedule.devices.iter().map(|&d| d.into()).collect(),

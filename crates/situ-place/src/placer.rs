@@ -3,7 +3,9 @@
 use crate::error::PlaceError;
 use crate::placement::{Placement, Schedule};
 use crate::problem::Problem;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// A placement algorithm: a pure function of the problem and the budget, unless the budget is in seconds.
@@ -24,7 +26,34 @@ pub struct Budget {
     pub seconds: Option<f64>,
     /// The seed of every random choice.
     pub seed: u64,
+    /// How many threads may work on it. The answer to a budget in moves does not depend on it.
+    pub threads: usize,
     pub(crate) start: Option<Arc<Schedule>>,
+    pub(crate) stop: Option<Arc<AtomicBool>>,
+    pub(crate) watch: Option<Watch>,
+}
+
+/// How far a search has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// The best makespan so far, in seconds.
+    pub makespan: f64,
+    /// A bound that no placement beats.
+    pub lower_bound: f64,
+    /// Moves tried so far.
+    pub moves: u64,
+    /// Seconds since the search began.
+    pub seconds: f64,
+}
+
+/// Who is told of the progress.
+#[derive(Clone)]
+pub(crate) struct Watch(pub Arc<dyn Fn(&Progress) + Send + Sync>);
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
 }
 
 impl Default for Budget {
@@ -36,17 +65,32 @@ impl Default for Budget {
 impl Budget {
     /// A repeatable budget.
     pub fn moves(moves: u64) -> Budget {
-        Budget { moves, seconds: None, seed: 0, start: None }
+        Budget { moves, seconds: None, seed: 0, threads: 1, start: None, stop: None, watch: None }
     }
 
     /// A budget of wall time.
     pub fn seconds(seconds: f64) -> Budget {
-        Budget { moves: u64::MAX, seconds: Some(seconds), seed: 0, start: None }
+        Budget { seconds: Some(seconds), ..Budget::moves(u64::MAX) }
     }
 
     /// With another seed.
     pub fn seed(self, seed: u64) -> Budget {
         Budget { seed, ..self }
+    }
+
+    /// With this many threads, at least one.
+    pub fn threads(self, threads: usize) -> Budget {
+        Budget { threads: threads.max(1), ..self }
+    }
+
+    /// Ends early, with the best answer so far, once the flag is set.
+    pub fn stop_when(self, stop: Arc<AtomicBool>) -> Budget {
+        Budget { stop: Some(stop), ..self }
+    }
+
+    /// Tells of the progress, now and then, from the thread that asked for the placement.
+    pub fn watch(self, watch: impl Fn(&Progress) + Send + Sync + 'static) -> Budget {
+        Budget { watch: Some(Watch(Arc::new(watch))), ..self }
     }
 
     /// Begins from an earlier placement of the same nodes: for costs that changed a little.
@@ -69,6 +113,11 @@ impl Deadline {
 
     pub(crate) fn passed(&self) -> bool {
         self.seconds.is_some_and(|s| self.begun.elapsed().as_secs_f64() >= s)
+    }
+
+    /// A deadline so many seconds before this one.
+    pub(crate) fn sooner(self, seconds: f64) -> Deadline {
+        Deadline { seconds: self.seconds.map(|s| s - seconds), ..self }
     }
 
     pub(crate) fn elapsed(&self) -> f64 {

@@ -12,27 +12,19 @@ mod moves;
 use crate::engine::Engine;
 use crate::error::PlaceError;
 use crate::placement::Schedule;
-use crate::placer::Deadline;
 use crate::problem::Problem;
+use crate::purse::Purse;
 use crate::random::Random;
 
 /// How much the first threshold of a round may lengthen the step, as a share of it, and the last.
 const WARM: f64 = 0.01;
 const COLD: f64 = 0.0001;
-
-/// What is left to spend.
-#[derive(Clone, Copy)]
-pub(crate) struct Purse {
-    pub moves: u64,
-    pub spent: u64,
-    pub clock: Deadline,
-}
-
-impl Purse {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.spent >= self.moves || (self.spent.is_multiple_of(32) && self.clock.passed())
-    }
-}
+/// Graphs with more nodes than this are walked at less heat: a move is then a smaller share of the step. Rounds take
+/// turns, because no one heat suits all graphs.
+const HOT_NODES: [f64; 3] = [100.0, 1000.0, 30.0];
+/// In graphs with more nodes than this, ever more moves must make the step shorter: to keep one costs as much as
+/// hundreds of refusals.
+const SIDEWAYS_NODES: f64 = 1000.0;
 
 pub(crate) struct Search<'p> {
     problem: &'p Problem,
@@ -40,6 +32,7 @@ pub(crate) struct Search<'p> {
     random: Random,
     best: Schedule,
     best_makespan: f64,
+    rounds: usize,
     /// Nodes on a critical path of the engine's schedule, first to last.
     critical: Vec<u32>,
     critical_is_stale: bool,
@@ -61,6 +54,7 @@ impl<'p> Search<'p> {
             engine,
             random,
             best: start.clone(),
+            rounds: 0,
             critical: Vec::new(),
             critical_is_stale: true,
             chunk: Vec::new(),
@@ -76,14 +70,22 @@ impl<'p> Search<'p> {
     pub(crate) fn round(&mut self, purse: &mut Purse, moves: u64, bound: f64) {
         let begun = purse.spent;
         let cooling = (COLD / WARM).ln();
+        let nodes = self.problem.node_count().max(1) as f64;
+        let scale = (HOT_NODES[self.rounds % HOT_NODES.len()] / nodes).min(1.0);
+        self.rounds += 1;
+        let sideways = (SIDEWAYS_NODES / nodes).min(1.0);
         let mut heat = 0.0;
         while purse.spent - begun < moves && !purse.is_empty() && self.best_makespan > bound {
             if (purse.spent - begun).is_multiple_of(64) {
                 let progress = (purse.spent - begun) as f64 / moves as f64;
-                heat = WARM * (cooling * progress).exp() * self.best_makespan;
+                heat = scale * WARM * (cooling * progress).exp() * self.best_makespan;
             }
-            purse.spent += 1;
-            let cutoff = self.engine.makespan() - heat * (1.0 - self.random.unit()).ln();
+            purse.spend(1);
+            let cutoff = if self.random.unit() < sideways {
+                self.engine.makespan() - heat * (1.0 - self.random.unit()).ln()
+            } else {
+                self.engine.makespan() * (1.0 - 1e-9)
+            };
             self.engine.begin();
             if !self.propose() {
                 self.engine.reject();
@@ -109,9 +111,12 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Goes back to the best schedule.
-    pub(crate) fn return_to_best(&mut self) -> Result<(), PlaceError> {
+    /// Goes on from another schedule; what was best before is forgotten.
+    pub(crate) fn start_from(&mut self, schedule: &Schedule) -> Result<(), PlaceError> {
         self.critical_is_stale = true;
-        self.engine.load(&self.best)
+        self.engine.load(schedule)?;
+        self.best.clone_from(schedule);
+        self.best_makespan = self.engine.makespan();
+        Ok(())
     }
 }

@@ -18,7 +18,7 @@ use crate::placement::{Schedule, Transfer};
 use crate::problem::{Problem, Route};
 pub(crate) use clock::Clock;
 use delay::Delays;
-pub(crate) use peak::peaks;
+pub(crate) use peak::{all_fits, peaks, static_bytes};
 use smallvec::SmallVec;
 
 /// The times that follow from a schedule.
@@ -58,13 +58,21 @@ pub fn simulate(problem: &Problem, schedule: &Schedule) -> Result<Timeline, Plac
 
 /// The makespan of a schedule within the memory limits: as [`simulate`], without what only answers need.
 pub(crate) fn makespan(problem: &Problem, schedule: &Schedule) -> Result<f64, PlaceError> {
-    if problem.outputs_count() {
+    let fixed = static_bytes(problem, &schedule.devices);
+    if problem.outputs_count() && !all_fits(problem, &schedule.devices, |d| fixed[d]) {
         return Ok(simulate(problem, schedule)?.makespan);
     }
-    Delays::new(problem, schedule)?;
+    delay::require_room(problem, &fixed)?;
     let mut run = Run::new(problem, schedule, None);
     run.run()?;
     Ok(run.makespan())
+}
+
+/// When each node starts, as if memory had no limits.
+pub(crate) fn starts(problem: &Problem, schedule: &Schedule) -> Result<Vec<f64>, PlaceError> {
+    let mut run = Run::new(problem, schedule, None);
+    run.run()?;
+    Ok(run.start)
 }
 
 /// Times a schedule as if memory had no limits; [`Timeline::excess`] says whether it kept them all the same.
@@ -80,6 +88,8 @@ struct Run<'a> {
     finish: Vec<f64>,
     clock: Clock,
     channels: Vec<Busy>,
+    /// Per channel, gaps that are too short for every copy.
+    useless: Vec<f64>,
     transfers: Vec<Transfer>,
     /// Per node, the copies of its output, as places in `transfers`.
     copies: Vec<SmallVec<[u32; 2]>>,
@@ -97,6 +107,7 @@ impl<'a> Run<'a> {
             finish: vec![0.0; count],
             clock: Clock::new(problem),
             channels: vec![Busy::default(); problem.routes.channels],
+            useless: problem.routes.shortest_copies(),
             transfers: Vec::new(),
             copies: vec![SmallVec::new(); count],
             delays,
@@ -189,7 +200,8 @@ impl<'a> Run<'a> {
         let bytes = problem.copied_bytes(node, self.devices, to);
         let seconds = link.latency + bytes / link.bandwidth;
         let ready = self.after_memory(node, to, bytes, ready)?;
-        let start = self.channels[link.channel as usize].claim(ready, seconds);
+        let start =
+            self.channels[link.channel as usize].claim(ready, seconds, self.useless[link.channel as usize]);
         Ok(self.add_copy(node, from, to, start, start + seconds, bytes))
     }
 
@@ -235,6 +247,14 @@ impl Problem {
         }
         let served = self.outs(node).filter(|e| devices[e.to as usize] == to);
         served.map(|e| self.prices.seconds(e.price, home, to)).fold(0.0, f64::max)
+    }
+
+    /// The most bytes that any reader of a node asks for.
+    pub(crate) fn most_bytes(&self, node: usize) -> f64 {
+        if self.uniform[node] {
+            return self.out_edges.row(node).first().map_or(0.0, |&e| self.edges[e as usize].bytes);
+        }
+        self.outs(node).map(|e| e.bytes).fold(0.0, f64::max)
     }
 
     /// Bytes of the copy that serves all readers of a node on a device, and those reached through it.

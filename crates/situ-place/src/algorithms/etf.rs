@@ -1,18 +1,31 @@
 //! Memory-aware ETF: of all ready nodes and devices with memory left, always the pair that can start soonest; of
 //! those, the node with the longest way to the end.
+//!
+//! In large graphs, when a node's inputs can be on each device is found once, when it becomes ready: what other nodes
+//! then send over the same links is left out of the choice, though not of the times.
 
 use super::{Constructive, Timed};
 use crate::error::PlaceError;
-use crate::partial::{Partial, Probe};
+use crate::partial::{Direction, Partial};
 use crate::problem::Problem;
 use crate::ranks::{Currency, upward};
+use smallvec::SmallVec;
 
 /// How many of the most urgent ready nodes are looked at: what is beyond rarely starts soonest, and the work would
 /// grow with the square of the graph's width.
 const WIDTH: usize = 48;
 
+/// From this many nodes on, starts are estimates.
+const LARGE: usize = 2500;
+
 /// See the module's page.
 pub struct Etf;
+
+/// A node whose inputs are done, and when they can be on each device that it may run on.
+struct Ready {
+    node: u32,
+    arrival: SmallVec<[(u16, f64); 8]>,
+}
 
 impl Constructive for Etf {
     fn name(&self) -> &'static str {
@@ -23,37 +36,52 @@ impl Constructive for Etf {
         let rank = upward(problem, Currency::Mean);
         let mut waiting: Vec<u32> =
             (0..problem.node_count()).map(|n| problem.in_edges.row(n).len() as u32).collect();
-        let mut ready: Vec<u32> = (0..waiting.len() as u32).filter(|&n| waiting[n as usize] == 0).collect();
-        let urgent = |a: &u32, b: &u32| rank[*b as usize].total_cmp(&rank[*a as usize]).then(a.cmp(b));
-        ready.sort_by(urgent);
-        let mut partial = Partial::new(problem, share);
-        while !ready.is_empty() {
-            let mut best: Option<(usize, Probe)> = None;
-            for (i, &node) in ready.iter().take(WIDTH).enumerate() {
-                for device in partial.choices(node as usize) {
-                    let Some(probe) = partial.probe(node as usize, device) else { continue };
-                    let better = best.is_none_or(|(_, b)| {
-                        probe.start < b.start
-                            || (probe.start == b.start
-                                && i == best.map_or(0, |b| b.0)
-                                && probe.finish < b.finish)
-                    });
-                    if better {
-                        best = Some((i, probe));
+        let urgent = |a: u32, b: u32| rank[b as usize].total_cmp(&rank[a as usize]).then(a.cmp(&b));
+        let exact = problem.node_count() <= LARGE;
+        let mut partial = Partial::new(problem, share, Direction::Forward);
+        let sources = (0..waiting.len() as u32).filter(|&n| waiting[n as usize] == 0);
+        let mut ready: Vec<Ready> = sources.map(|node| Ready::new(&partial, node)).collect();
+        ready.sort_by(|a, b| urgent(a.node, b.node));
+        while let Some(first) = ready.first() {
+            let mut best: Option<(f64, f64, usize, u16)> = None;
+            for (i, Ready { node, arrival }) in ready.iter().take(WIDTH).enumerate() {
+                for &(device, there) in arrival {
+                    let start = if exact {
+                        partial
+                            .probe(*node as usize, device, f64::INFINITY)
+                            .map_or(f64::INFINITY, |p| p.start)
+                    } else {
+                        there.max(partial.free(device))
+                    };
+                    let sooner = best.is_none_or(|b| start < b.0 || (start == b.0 && i == b.2));
+                    if !sooner || !partial.may_go(*node as usize, device) {
+                        continue;
+                    }
+                    let finish = start + problem.seconds(*node as usize, device.into());
+                    if best.is_none_or(|b| start < b.0 || finish < b.1) {
+                        best = Some((start, finish, i, device));
                     }
                 }
             }
-            let Some((i, probe)) = best else { return Err(partial.stuck(ready[0] as usize)) };
-            let node = ready.remove(i);
-            partial.put(node as usize, probe.device);
+            let Some((_, _, i, device)) = best else { return Err(partial.stuck(first.node as usize)) };
+            let node = ready.remove(i).node;
+            partial.put(node as usize, device);
             for edge in problem.outs(node as usize) {
                 waiting[edge.to as usize] -= 1;
                 if waiting[edge.to as usize] == 0 {
-                    let at = ready.partition_point(|r| urgent(r, &edge.to).is_lt());
-                    ready.insert(at, edge.to);
+                    let at = ready.partition_point(|r| urgent(r.node, edge.to).is_lt());
+                    ready.insert(at, Ready::new(&partial, edge.to));
                 }
             }
         }
         Timed::new(problem, partial.schedule())
+    }
+}
+
+impl Ready {
+    fn new(partial: &Partial<'_>, node: u32) -> Ready {
+        let choices = partial.choices(node as usize).into_iter();
+        let arrival = choices.map(|d| (d, partial.ready(node as usize, d))).filter(|a| a.1.is_finite());
+        Ready { node, arrival: arrival.collect() }
     }
 }

@@ -3,8 +3,8 @@
 
 use super::{Constructive, Timed};
 use crate::error::PlaceError;
-use crate::orders::by_key;
-use crate::partial::Partial;
+use crate::list::{self, Penalties};
+use crate::partial::Direction;
 use crate::problem::Problem;
 
 /// See the module's page.
@@ -22,19 +22,9 @@ impl Constructive for Peft {
             let allowed = &problem.unit_of(n).allowed;
             allowed.iter().map(|&d| table[n * count + d as usize]).sum::<f64>() / allowed.len().max(1) as f64
         };
-        let order = by_key(problem, mean);
-        let mut partial = Partial::new(problem, share);
-        for &node in &order {
-            let node = node as usize;
-            let choices = partial.choices(node);
-            let probes = choices.iter().filter_map(|&d| partial.probe(node, d));
-            let judged = probes.map(|p| (p.finish + table[node * count + p.device as usize], p));
-            let Some((_, best)) = judged.reduce(|a, b| if b.0 < a.0 { b } else { a }) else {
-                return Err(partial.stuck(node));
-            };
-            partial.put(node, best.device);
-        }
-        Timed::new(problem, partial.schedule())
+        let penalties = Penalties { table: &table, weight: 1.0 };
+        let list = list::schedule(problem, Direction::Forward, mean, Some(&penalties), |_| None, share)?;
+        Timed::new(problem, list.schedule())
     }
 }
 

@@ -24,7 +24,7 @@ impl Placer for Rules {
         let clock = Deadline::new(budget);
         problem.require_placeable()?;
         let (schedule, reasons) = schedule(problem)?;
-        Placement::finish(problem, &schedule, self.name(), 0, clock, Some(reasons))
+        Placement::finish(problem, &schedule, self.name(), 0, clock, None, Some(reasons))
     }
 }
 

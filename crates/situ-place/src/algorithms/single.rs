@@ -18,7 +18,9 @@ impl Constructive for Single {
 
     fn schedule(&self, problem: &Problem, _share: f64) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
-        for favourite in 0..problem.device_count() as u16 {
+        let twins = problem.twins();
+        // What holds for one of several twins holds for all of them.
+        for favourite in (0..problem.device_count() as u16).filter(|&d| twins[d as usize] == d) {
             best.offer(Timed::new(problem, on(problem, favourite)));
         }
         best.get(Constructive::name(self))

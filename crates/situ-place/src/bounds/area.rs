@@ -56,6 +56,28 @@ pub(super) fn bound(problem: &Problem, classes: &Classes, paths: &Paths) -> f64 
     best
 }
 
+/// Node × device → by how much the area bound grows when the node is there and not where it is cheapest at the best
+/// prices; infinite where it can't run.
+pub(crate) fn reduced_costs(problem: &Problem, classes: &Classes) -> Vec<f64> {
+    let work = Work::new(problem, classes);
+    let all: Vec<u32> = (0..problem.units.len() as u32).collect();
+    let mut prices = work.even_prices();
+    work.ascend(&all, &mut prices, 2 * STEPS);
+    let count = problem.device_count();
+    let mut costs = vec![f64::INFINITY; problem.node_count() * count];
+    for node in 0..problem.node_count() {
+        let row = &mut costs[node * count..(node + 1) * count];
+        for &d in &problem.unit_of(node).allowed {
+            let d = d as usize;
+            let price = prices[work.resource[classes.of[d] as usize]];
+            row[d] = problem.seconds(node, d) / f64::from(problem.devices[d].slots) * price;
+        }
+        let least = row.iter().copied().fold(f64::INFINITY, f64::min);
+        row.iter_mut().for_each(|cost| *cost -= least);
+    }
+    costs
+}
+
 impl Work {
     fn new(problem: &Problem, classes: &Classes) -> Work {
         let count = classes.len();

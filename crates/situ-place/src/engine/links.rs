@@ -16,8 +16,11 @@ struct Copy {
 
 pub(super) struct Links {
     devices: usize,
+    /// Busy spans of the kept schedule, in order.
     kept_spans: Vec<Vec<Span>>,
-    spans: Vec<Vec<Span>>,
+    /// Busy spans of the trial, in order: those beside what the kept schedule made for earlier nodes.
+    fresh_spans: Vec<Vec<Span>>,
+    merged: Vec<Span>,
     kept: Vec<Copy>,
     fresh: Vec<Copy>,
     /// The kept copies in the order in which they were made, as (node × device, place).
@@ -25,6 +28,8 @@ pub(super) struct Links {
     log: Vec<(u32, u32)>,
     trial: u32,
     first: u32,
+    /// How many of the trial's copies are just as they were.
+    matching: u32,
 }
 
 impl Links {
@@ -34,13 +39,15 @@ impl Links {
         Links {
             devices: problem.device_count(),
             kept_spans: vec![Vec::new(); problem.routes.channels],
-            spans: vec![Vec::new(); problem.routes.channels],
+            fresh_spans: vec![Vec::new(); problem.routes.channels],
+            merged: Vec::new(),
             kept: vec![none; cells],
             fresh: vec![none; cells],
             made: Vec::new(),
             log: Vec::new(),
             trial: 0,
             first: 0,
+            matching: 0,
         }
     }
 
@@ -49,24 +56,33 @@ impl Links {
         self.trial += 1;
         self.first = first as u32;
         self.log.clear();
-        for (spans, kept) in self.spans.iter_mut().zip(&self.kept_spans) {
-            spans.clear();
-            spans.extend(kept.iter().filter(|s| s.2 < first as u32));
-        }
+        self.matching = 0;
+        self.fresh_spans.iter_mut().for_each(Vec::clear);
     }
 
-    /// The trial's copies are the kept ones from now on.
-    pub(super) fn keep(&mut self) {
-        std::mem::swap(&mut self.spans, &mut self.kept_spans);
+    /// The trial's copies are the kept ones from now on, up to the place at which it stopped.
+    pub(super) fn keep(&mut self, until: usize) {
+        let until = until as u32;
+        for (kept, fresh) in self.kept_spans.iter_mut().zip(&self.fresh_spans) {
+            merge(kept, fresh, self.first..until, &mut self.merged);
+            std::mem::swap(kept, &mut self.merged);
+        }
         let stays = self.made.partition_point(|&(_, by)| by < self.first);
-        for &(cell, _) in &self.made[stays..] {
+        let ends = self.made.partition_point(|&(_, by)| by < until);
+        for &(cell, _) in &self.made[stays..ends] {
             self.kept[cell as usize].by = NONE;
         }
-        self.made.truncate(stays);
-        for &(cell, by) in &self.log {
+        for &(cell, _) in &self.log {
             self.kept[cell as usize] = self.fresh[cell as usize];
-            self.made.push((cell, by));
         }
+        self.made.splice(stays..ends, self.log.iter().copied());
+    }
+
+    /// Whether the trial's copies for the nodes up to a place are those of the kept schedule.
+    pub(super) fn same_until(&self, place: usize) -> bool {
+        let stays = self.made.partition_point(|&(_, by)| by < self.first);
+        let ends = self.made.partition_point(|&(_, by)| by < place as u32);
+        self.matching as usize == self.log.len() && self.log.len() == ends - stays
     }
 
     /// When a node's output is on a device, which is not its home; infinite where nothing leads there.
@@ -96,6 +112,9 @@ impl Links {
         let seconds = link.latency + problem.copied_bytes(node, devices, to) / link.bandwidth;
         let start = self.claim(link.channel as usize, ready, seconds, by as u32);
         let finish = start + seconds;
+        let kept = self.kept[cell];
+        // Compared by place too: what is kept for a later node must still be made for it.
+        self.matching += u32::from(kept.by == by as u32 && kept.finish == finish);
         self.fresh[cell] = Copy { by: by as u32, trial: self.trial, finish };
         self.log.push((cell as u32, by as u32));
         finish
@@ -105,14 +124,41 @@ impl Links {
         if seconds <= 0.0 {
             return ready;
         }
-        let spans = &mut self.spans[channel];
-        let mut at = spans.partition_point(|b| b.1 <= ready);
+        let (kept, fresh) = (&self.kept_spans[channel], &mut self.fresh_spans[channel]);
+        let mut at = kept.partition_point(|b| b.1 <= ready);
+        let mut place = fresh.partition_point(|b| b.1 <= ready);
         let mut start = ready;
-        while at < spans.len() && spans[at].0 < start + seconds {
-            start = start.max(spans[at].1);
-            at += 1;
+        loop {
+            let before = start;
+            while at < kept.len() && kept[at].0 < start + seconds {
+                if kept[at].2 < self.first {
+                    start = start.max(kept[at].1);
+                }
+                at += 1;
+            }
+            while place < fresh.len() && fresh[place].0 < start + seconds {
+                start = start.max(fresh[place].1);
+                place += 1;
+            }
+            if start == before {
+                break;
+            }
         }
-        spans.insert(at, (start, start + seconds, by));
+        fresh.insert(place, (start, start + seconds, by));
         start
     }
+}
+
+/// The kept spans without those made for nodes in a range of places, and the fresh ones, in order.
+fn merge(kept: &[Span], fresh: &[Span], gone: std::ops::Range<u32>, out: &mut Vec<Span>) {
+    out.clear();
+    let mut fresh = fresh.iter().peekable();
+    for &span in kept.iter().filter(|s| !gone.contains(&s.2)) {
+        while let Some(&&next) = fresh.peek().filter(|f| f.0 < span.0) {
+            out.push(next);
+            fresh.next();
+        }
+        out.push(span);
+    }
+    out.extend(fresh);
 }

@@ -347,7 +347,14 @@ impl ProblemBuilder {
         let cpus: Vec<u16> = (0..kinds.len() as u16).filter(|&d| kinds[d as usize] == "cpu").collect();
         let outputs = self.nodes.iter().map(|n| n.output_bytes).filter(|b| b.is_finite());
         let typical = outputs.sum::<f64>() / self.nodes.len().max(1) as f64;
-        Ok(Routes::new(self.devices.len(), rows, next as usize, &cpus, typical))
+        let carried = self.edges.iter().filter(|e| e.price == NONE);
+        let carried = carried.map(|e| match (e.bytes, self.nodes.get(e.from)) {
+            (Some(bytes), _) => bytes,
+            (None, Some(node)) => node.output_bytes,
+            (None, None) => 0.0,
+        });
+        let smallest = carried.fold(f64::INFINITY, f64::min).max(0.0);
+        Ok(Routes::new(self.devices.len(), rows, next as usize, &cpus, typical, smallest))
     }
 
     pub(super) fn check_nodes(&self) -> Result<(), GraphError> {

@@ -26,6 +26,7 @@ pub(crate) struct Routes {
     devices: usize,
     pub links: Vec<LinkRow>,
     pub channels: usize,
+    smallest: f64,
     table: Vec<Route>,
     /// Latency and seconds per byte of the whole way.
     speed: Vec<(f64, f64)>,
@@ -34,13 +35,15 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// `typical` is the size for which the better of several CPUs is chosen on the way.
+    /// `typical` is the size for which the better of several CPUs is chosen on the way; `smallest` is the least that
+    /// any edge carries.
     pub(crate) fn new(
         devices: usize,
         links: Vec<LinkRow>,
         channels: usize,
         cpus: &[u16],
         typical: f64,
+        smallest: f64,
     ) -> Routes {
         let mut direct = vec![NONE; devices * devices];
         for (i, link) in links.iter().enumerate() {
@@ -76,7 +79,18 @@ impl Routes {
                 }
             }
         }
-        Routes { devices, links, channels, table, speed, floor }
+        Routes { devices, links, channels, smallest, table, speed, floor }
+    }
+
+    /// Per channel, just less than any copy on it takes.
+    pub(crate) fn shortest_copies(&self) -> Vec<f64> {
+        let mut least = vec![f64::INFINITY; self.channels];
+        for link in &self.links {
+            let seconds = link.latency + self.smallest / link.bandwidth;
+            let least = &mut least[link.channel as usize];
+            *least = least.min(seconds * (1.0 - 1e-9));
+        }
+        least
     }
 
     #[inline]

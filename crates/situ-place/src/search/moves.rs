@@ -4,6 +4,8 @@ use super::Search;
 
 /// The most groups that move together.
 const LARGEST_CHUNK: usize = 48;
+/// How far apart in the order two nodes may be and still be neighbours.
+const NEARBY: usize = 48;
 
 impl Search<'_> {
     /// Writes a random change into the engine's trial; says whether there is one.
@@ -162,13 +164,21 @@ impl Search<'_> {
         any
     }
 
+    /// A node near another one in the order.
+    fn neighbour(&mut self, node: usize) -> usize {
+        let place = self.engine.place_of(node) + self.random.below(2 * NEARBY + 1);
+        self.engine.order[place.saturating_sub(NEARBY).min(self.problem.node_count() - 1)] as usize
+    }
+
     /// Two groups change places.
     fn swap(&mut self) -> bool {
         let node = self.node();
         let Some(device) = self.device_for(node) else { return false };
         let here = self.engine.devices[node];
+        let nearby = self.random.below(2) > 0;
         for _ in 0..12 {
-            let other = self.random.below(self.problem.node_count());
+            let other =
+                if nearby { self.neighbour(node) } else { self.random.below(self.problem.node_count()) };
             let unit = self.problem.nodes[other].unit as usize;
             if self.engine.devices[other] == device && self.problem.units[unit].allowed.contains(&here) {
                 self.engine.set_device(self.problem.nodes[node].unit as usize, device);

@@ -76,6 +76,21 @@ struct Held {
     end: f64,
 }
 
+/// The error of a device that can't hold what stays there for the whole step.
+pub(super) fn require_room(problem: &Problem, fixed: &[f64]) -> Result<(), PlaceError> {
+    for (d, &fixed) in fixed.iter().enumerate() {
+        if let Some(limit) = problem.devices[d].memory.filter(|_| fixed > problem.limit(d)) {
+            return Err(PlaceError::Memory(Box::new(MemoryShortage {
+                devices: vec![problem.devices[d].name.clone()],
+                limit,
+                needed: fixed,
+                what: "what stays there for the whole step".to_owned(),
+            })));
+        }
+    }
+    Ok(())
+}
+
 pub(super) struct Delays<'a> {
     problem: &'a Problem,
     devices: &'a [u16],
@@ -86,22 +101,12 @@ pub(super) struct Delays<'a> {
 impl<'a> Delays<'a> {
     pub(super) fn new(problem: &'a Problem, schedule: &'a Schedule) -> Result<Delays<'a>, PlaceError> {
         let fixed = static_bytes(problem, &schedule.devices);
-        let mut profiles = Vec::with_capacity(fixed.len());
-        for (d, &fixed) in fixed.iter().enumerate() {
-            let Some(limit) = problem.devices[d].memory else {
-                profiles.push(None);
-                continue;
-            };
-            if fixed > problem.limit(d) {
-                return Err(PlaceError::Memory(Box::new(MemoryShortage {
-                    devices: vec![problem.devices[d].name.clone()],
-                    limit,
-                    needed: fixed,
-                    what: "what stays there for the whole step".to_owned(),
-                })));
-            }
-            profiles.push(Some(Profile { limit: problem.limit(d), at_end: fixed, steps: Vec::new() }));
-        }
+        require_room(problem, &fixed)?;
+        let profiles = fixed.iter().enumerate().map(|(d, &fixed)| {
+            let limited = problem.devices[d].memory.is_some();
+            limited.then(|| Profile { limit: problem.limit(d), at_end: fixed, steps: Vec::new() })
+        });
+        let profiles = profiles.collect();
         let held = (0..problem.node_count()).map(|_| Vec::new()).collect();
         Ok(Delays { problem, devices: &schedule.devices, profiles, held })
     }

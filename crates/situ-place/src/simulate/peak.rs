@@ -1,7 +1,7 @@
 //! The most bytes that each device holds at once, from the times.
 
 use crate::placement::Transfer;
-use crate::problem::Problem;
+use crate::problem::{NONE, Problem, Route};
 
 /// One span of bytes in a memory.
 #[derive(Clone, Copy)]
@@ -27,6 +27,35 @@ pub(crate) fn static_bytes(problem: &Problem, devices: &[u16]) -> Vec<f64> {
         }
     }
     bytes
+}
+
+/// Whether every output and every copy fits at once beside what stays, on every device: then no times need be known to
+/// say that memory suffices.
+pub(crate) fn all_fits(problem: &Problem, devices: &[u16], fixed: impl Fn(usize) -> f64) -> bool {
+    let count = problem.device_count();
+    let mut bytes: Vec<f64> = (0..count).map(&fixed).collect();
+    // A copy counts once per device; CPUs on the way of a copy hold it too.
+    let many = count > u128::BITS as usize;
+    for (node, row) in problem.nodes.iter().enumerate() {
+        let home = devices[node] as usize;
+        bytes[home] += row.output_bytes;
+        let mut reached: u128 = 0;
+        for edge in problem.outs(node) {
+            let there = devices[edge.to as usize] as usize;
+            if there == home || (!many && reached >> there & 1 == 1) {
+                continue;
+            }
+            if !many {
+                reached |= 1 << there;
+            }
+            let most = row.output_bytes.max(if edge.price == NONE { problem.most_bytes(node) } else { 0.0 });
+            bytes[there] += most;
+            if let Route::Via(middle) = problem.routes.get(home as u16, there as u16) {
+                bytes[middle as usize] += most;
+            }
+        }
+    }
+    (0..count).all(|d| bytes[d] <= problem.limit(d))
 }
 
 pub(crate) fn peaks(
