@@ -1,5 +1,7 @@
-//! The model: what a file may say, and that every answer obeys it.
+//! The model: what a file may say, that every answer obeys it, and what answers promise.
 
+mod answers;
 mod files;
 mod graphs;
 mod rules;
+mod soak;
