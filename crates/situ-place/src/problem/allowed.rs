@@ -128,7 +128,7 @@ impl Facts<'_> {
                 });
             }
             let exists = !asked.is_empty();
-            if let Some(devices) = self.give_way(node, &unit.allowed, exists) {
+            if let Some(devices) = self.give_way(node, &unit.allowed, specs) {
                 unit.allowed = devices;
                 unit.relaxed.get_or_insert(Relaxed { asked: text, exists });
             } else {
@@ -142,19 +142,22 @@ impl Facts<'_> {
         Ok(())
     }
 
-    /// Where a request that can't be met leads instead. A job, replica or task is never given up: another process
-    /// is not a substitute.
-    fn give_way(&self, node: u32, among: &[u16], exists: bool) -> Option<Vec<u16>> {
+    /// Where a request that can't be met leads instead: the same type first, then a CPU, then any device. A job, replica
+    /// or task is never given up: another process is not a substitute.
+    fn give_way(&self, node: u32, among: &[u16], specs: &[Option<DeviceSpec>]) -> Option<Vec<u16>> {
         let asked = self.specs[node as usize].as_ref()?;
-        if !exists && (asked.job.is_some() || asked.replica.is_some() || asked.task.is_some()) {
-            return None;
-        }
+        let place = DeviceSpec { kind: None, index: None, ..asked.clone() };
+        let there = |d: &u16| match &specs[*d as usize] {
+            Some(spec) => matches(&place, spec),
+            None => place.is_empty(),
+        };
+        let among: Vec<u16> = among.iter().copied().filter(there).collect();
         let of_kind = |kind: &str| -> Vec<u16> {
             among.iter().copied().filter(|&d| self.kinds[d as usize].eq_ignore_ascii_case(kind)).collect()
         };
         let same = asked.kind.as_ref().map_or_else(Vec::new, |kind| of_kind(kind.as_str()));
         let cpu = of_kind("cpu");
-        [same, cpu, among.to_vec()].into_iter().find(|devices| !devices.is_empty())
+        [same, cpu, among].into_iter().find(|devices| !devices.is_empty())
     }
 
     fn clash(&self, unit: &Unit, node: u32, before: &[u16], here: &[u16], verb: &str) -> PlaceError {

@@ -282,6 +282,9 @@ impl ProblemBuilder {
     }
 
     pub(super) fn check_devices(&self) -> Result<(), GraphError> {
+        if self.devices.is_empty() {
+            return Err(GraphError::at("devices", "there is none; nothing can run without a device"));
+        }
         if self.devices.len() >= usize::from(u16::MAX) {
             return Err(GraphError::at("devices", format!("{} are too many", self.devices.len())));
         }
