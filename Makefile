@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Options for the benchmark, e.g. `make bench BENCH='--cases matmul --rounds 5'`.
 BENCH ?=
 
-.PHONY: help demo test soak bench lint doc setup
+.PHONY: help demo test soak bench place-figures lint doc setup
 
 help:
 	@echo "make demo    the best that exists, as a program"
@@ -12,6 +12,7 @@ help:
 	@echo "make soak    the random tests, for longer"
 	@echo "make lint    formatting, clippy, documentation warnings"
 	@echo "make bench   ratios against torch, TensorFlow and ONNX Runtime (downloads them once)"
+	@echo "make place-figures   what the placer reaches on public and generated graphs"
 	@echo "make doc     build the documentation"
 
 demo: setup
@@ -20,8 +21,9 @@ demo: setup
 test: setup
 	CARGO="$(CARGO)" scripts/test.sh
 
-# Random programs on any placement: 50,000 on simulated devices, 3,000 on the machine's GPU.
+# Random graphs through the placer; random programs on any placement: 50,000 on simulated devices, 3,000 on the machine's GPU.
 soak: setup
+	SITU_SOAK=100000 $(CARGO) test --release -p situ-place --test model no_answer_breaks_a_rule -- --nocapture
 	SITU_RECIPES=50000 SITU_GPU_RECIPES=3000 $(CARGO) nextest run --no-fail-fast -p situ-tensor --test any_placement
 
 lint:
@@ -31,6 +33,9 @@ lint:
 
 doc:
 	$(CARGO) doc --no-deps --workspace
+
+place-figures:
+	CARGO="$(CARGO)" scripts/place_figures.sh
 
 bench:
 	scripts/peers.sh

@@ -4,6 +4,7 @@
 //! and its line in the table.
 
 mod auto;
+mod cut;
 mod etf;
 mod greedy;
 pub(crate) mod heft;
@@ -19,6 +20,7 @@ use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
 use crate::simulate::makespan;
 pub use auto::{Auto, Sweep, Walk};
+pub use cut::Cut;
 pub use etf::Etf;
 pub use greedy::Greedy;
 pub use heft::Heft;
@@ -29,12 +31,12 @@ pub use segments::Segments;
 pub use single::Single;
 
 /// Every algorithm.
-static ALL: [&dyn Placer; 11] =
-    [&Rules, &Single, &Greedy, &Heft, &Peft, &Prices, &Etf, &Segments, &Sweep, &Walk, &Auto];
+static ALL: [&dyn Placer; 12] =
+    [&Rules, &Single, &Greedy, &Heft, &Peft, &Prices, &Etf, &Segments, &Cut, &Sweep, &Walk, &Auto];
 
 /// Those that make one schedule and stop, the most useful first.
-pub(crate) static CONSTRUCTIVE: [&dyn Constructive; 7] =
-    [&Heft, &Single, &Segments, &Prices, &Peft, &Greedy, &Etf];
+pub(crate) static CONSTRUCTIVE: [&dyn Constructive; 8] =
+    [&Heft, &Single, &Segments, &Prices, &Peft, &Greedy, &Etf, &Cut];
 
 /// A schedule with its makespan within the memory limits.
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 //! The answer as a file has it.
 
 use crate::error::GraphError;
+use crate::explain::deltas;
 use crate::placement::Placement;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,14 @@ impl Answer {
             nodes: nodes.collect(),
             transfers: transfers.collect(),
             peak_memory: placement.peak_memory.iter().enumerate().map(|(d, &b)| (name(d), b)).collect(),
+        }
+    }
+
+    /// Adds to every node what each other device would change; a device that the tensors can't get to is left out.
+    pub fn explain(&mut self, problem: &Problem, placement: &Placement) {
+        for (node, deltas) in self.nodes.iter_mut().zip(deltas(problem, placement)) {
+            let named = deltas.into_iter().map(|(d, delta)| (problem.device(d).name.clone(), delta.seconds));
+            node.delta = Some(named.collect());
         }
     }
 

@@ -4,6 +4,32 @@
 //! bit; every answer obeys the model of the cost-graph file (slots, compute groups, links, memory, requests,
 //! colocation), carries a lower bound that no schedule can beat, and a [`Reason`] for every node.
 //!
+//! # From a runtime
+//! Build a [`Problem`] once per graph with a [`ProblemBuilder`], keep it, and place it with [`Budget::moves`] so that the
+//! same program is always placed the same way. When measured times replace modelled ones, tell the problem by
+//! [`Problem::set_cost`] and place it again with [`Budget::starting_from`] the placement that is running: the
+//! constructive algorithms are then left out, the answer is never worse than keeping that placement, and few moves
+//! suffice. [`simulate()`] gives the running placement's makespan at the new costs: compare the two to decide whether
+//! the change is worth it. A placement that no longer fits the memory is replaced from scratch. [`Placement::reasons`]
+//! says why each node is where it is; [`delta`] and [`deltas`] say what other devices would change. Errors are data:
+//! [`PlaceError`].
+//!
+//! ```
+//! # use situ_place::{Budget, Device, ProblemBuilder, place, simulate};
+//! # let mut b = ProblemBuilder::new();
+//! # let (cpu, gpu) = (b.device(Device::new("CPU:0")), b.device(Device::new("GPU:0")));
+//! # let node = b.node("matmul", 0.0);
+//! # b.cost(node, cpu, 3e-3);
+//! # b.cost(node, gpu, 1e-3);
+//! # let mut problem = b.build()?;
+//! let running = place("auto", &problem, &Budget::default())?;
+//! problem.set_cost(node, gpu, 5e-3); // as measured
+//! let kept = simulate(&problem, &running.schedule())?.makespan;
+//! let better = place("auto", &problem, &Budget::moves(100).starting_from(&running))?;
+//! assert!(better.makespan < 0.97 * kept && better.device_of(node) == cpu);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Left to others: what an op is, what it costs, and running the plan. Nothing here sees a tensor or a kernel.
 //!
 //! ```
@@ -60,7 +86,7 @@ pub use answer::Answer;
 pub use check::check;
 pub use cost_graph::{CostGraph, Edge, GraphFile, Node};
 pub use error::{GraphError, PlaceError};
-pub use explain::{Delta, delta};
+pub use explain::{Delta, delta, deltas};
 pub use machine::{Device, Link, Machine};
 pub use placement::{Placement, Schedule, Transfer};
 pub use placer::{Budget, Placer, Progress};

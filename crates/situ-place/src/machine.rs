@@ -2,6 +2,9 @@
 //!
 //! Plain data. Whether it makes sense is decided once, when a [`Problem`](crate::Problem) is built from it.
 
+mod profile;
+
+pub use profile::{Figures, Profile};
 use serde::{Deserialize, Serialize};
 
 /// A device that runs nodes.

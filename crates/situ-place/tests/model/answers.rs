@@ -2,7 +2,7 @@
 
 use crate::graphs::random;
 use situ_place::{
-    Budget, Device, PlaceError, Problem, ProblemBuilder, Requests, Schedule, delta, place, simulate,
+    Budget, Device, PlaceError, Problem, ProblemBuilder, Requests, Schedule, delta, deltas, place, simulate,
 };
 
 fn problem(seed: u64, most: usize) -> Problem {
@@ -32,15 +32,21 @@ fn delta_is_a_full_simulation_with_the_group_moved() {
     for seed in 0..300 {
         let problem = problem(seed, 40);
         let Ok(placement) = place("auto", &problem, &Budget::moves(200)) else { continue };
-        for node in 0..problem.node_count() {
+        let all = deltas(&problem, &placement);
+        for (node, quick) in all.iter().enumerate() {
             for device in problem.allowed(node).collect::<Vec<_>>() {
+                let quick = quick.iter().find(|(d, _)| *d == device).map(|(_, delta)| *delta);
                 let mut devices = placement.devices.clone();
                 problem.colocated(node).for_each(|n| devices[n] = device);
                 let moved = Schedule::new(&problem, &devices, &placement.order).unwrap();
                 let Ok(delta) = delta(&problem, &placement, node, device) else {
                     assert!(simulate(&problem, &moved).is_err());
+                    assert!(quick.is_none());
                     continue;
                 };
+                if device != placement.devices[node] {
+                    assert_eq!(quick, Some(delta), "seed {seed}");
+                }
                 match simulate(&problem, &moved) {
                     Ok(timeline) => {
                         assert_eq!(delta.seconds, timeline.makespan - placement.makespan, "seed {seed}");

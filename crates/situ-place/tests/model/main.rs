@@ -3,5 +3,6 @@
 mod answers;
 mod files;
 mod graphs;
+mod machines;
 mod rules;
 mod soak;
