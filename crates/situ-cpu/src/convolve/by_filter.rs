@@ -7,7 +7,7 @@ use crate::scratch::with_scratch;
 use std::ops::Add;
 
 /// Parts that are summed apart, at most.
-const PARTS: usize = 16;
+const PARTS: usize = 8;
 /// Numbers in all parts together, at most, unless one part alone has more.
 const MOST: usize = 8 << 20;
 
@@ -58,7 +58,6 @@ pub unsafe fn by_filter<T: FloatElement + Default + Add<Output = T>>(
     let blocks = pixels.div_ceil(block);
     let all = batch * blocks;
     let parts = parts(all, filters);
-    let per_part = all.div_ceil(parts).max(1);
     let (images, upstream, memory, out) = (Shared(images), Shared(upstream), Shared(memory), Shared(out));
     exec.threads.run(parts, &|part| {
         // SAFETY: the part's memory is its own; images and pixels are within what the caller promises.
@@ -68,22 +67,23 @@ pub unsafe fn by_filter<T: FloatElement + Default + Add<Output = T>>(
             for i in 0..filters {
                 *sum.add(i) = T::default();
             }
-            for number in part * per_part..((part + 1) * per_part).min(all) {
+            for number in all * part / parts..all * (part + 1) / parts {
                 let (image, first) = (number / blocks, number % blocks * block);
                 let count = block.min(pixels - first);
                 for group in 0..groups {
                     let source = images.get().add((image * groups + group) * taken * area);
-                    let left = Matrix {
+                    // The gradient is the smaller side: it is the one to be turned round, by taking it as the right one.
+                    let right = Matrix {
                         ptr: upstream.get().add((image * groups + group) * made * pixels + first),
-                        row_stride: pixels as isize,
-                        col_stride: 1,
+                        row_stride: 1,
+                        col_stride: pixels as isize,
                     };
                     with_scratch::<T, _>(depth * count, |columns| {
                         let columns = columns.as_mut_ptr().cast::<T>();
-                        sliding.lay_out(source, taken, first, count, columns);
-                        let right = Matrix::dense(columns.cast_const(), count).transposed();
+                        sliding.lay_out(source, taken, first, count, count, columns);
+                        let left = Matrix::dense(columns.cast_const(), count);
                         let to = product.add(group * made * depth);
-                        matmul(exec.level, exec.threads, &Product::new(made, count, depth, left, right, to));
+                        matmul(exec.level, exec.threads, &Product::new(depth, count, made, left, right, to));
                     });
                 }
                 for i in 0..filters {
@@ -94,11 +94,14 @@ pub unsafe fn by_filter<T: FloatElement + Default + Add<Output = T>>(
     });
     exec.for_ranges(filters, 16 << 10, |from, to| {
         for i in from..to {
+            // Sums are by element of the window, and then by filter; the result is the other way round.
+            let (group, within) = (i / (made * depth), i % (made * depth));
+            let at = (group * depth + within % depth) * made + within / depth;
             // SAFETY: every part has been summed; ranges do not overlap.
             unsafe {
-                let mut sum = *memory.get().add(i);
+                let mut sum = *memory.get().add(at);
                 for part in 1..parts {
-                    sum = sum + *memory.get().add(part * 2 * filters + i);
+                    sum = sum + *memory.get().add(part * 2 * filters + at);
                 }
                 *out.get().add(i) = sum;
             }

@@ -71,7 +71,8 @@ impl Sliding {
         self.down.size * self.across.size
     }
 
-    /// Lays out the pixels from `first` on as `count` columns: for each channel and each element of the window a row of `count`.
+    /// Lays out the pixels from `first` on as `count` columns: for each channel and each element of the window a row of `count`, filled
+    /// up with zeros to `wide`.
     ///
     /// # Safety
     /// `image` can be read for `channels` channels of the image's size; `to` can be written for all rows.
@@ -81,6 +82,7 @@ impl Sliding {
         channels: usize,
         first: usize,
         count: usize,
+        wide: usize,
         to: *mut T,
     ) {
         let mut row = to;
@@ -92,9 +94,59 @@ impl Sliding {
                     // SAFETY: as promised; each row is written once.
                     unsafe {
                         self.lay_row(image, (y, x), first, count, row);
-                        row = row.add(count);
+                        zero(row.add(count), wide - count);
+                        row = row.add(wide);
                     }
                 }
+            }
+        }
+    }
+
+    /// Whether a row is the image itself, moved by some lines and columns.
+    fn is_shift(&self) -> bool {
+        let plain = |axis: &Axis| axis.step == 1 && axis.divide == 1;
+        plain(&self.down) && plain(&self.across) && self.across.places == self.across.size
+    }
+
+    /// The image moved by `down` lines and `across` columns, from pixel `first` on: one copy, and zeros where it came from beyond the
+    /// ends of a line.
+    ///
+    /// # Safety
+    /// As [`Sliding::lay_out`].
+    unsafe fn lay_shifted<T: Copy + Default>(
+        &self,
+        image: *const T,
+        down: isize,
+        across: isize,
+        first: usize,
+        count: usize,
+        to: *mut T,
+    ) {
+        let width = self.across.size;
+        let shift = down * width as isize + across;
+        let (start, end) = (first as isize, (first + count) as isize);
+        let low = (-shift).clamp(start, end);
+        let high = (self.area() as isize - shift).clamp(low, end);
+        // SAFETY: what is read is within the image, by the two lines above; what is written is within the row.
+        unsafe {
+            zero(to, (low - start) as usize);
+            if low < high {
+                let from = image.offset(low + shift);
+                std::ptr::copy_nonoverlapping(from, to.offset(low - start), (high - low) as usize);
+            }
+            zero(to.offset(high - start), (end - high) as usize);
+        }
+        let beyond = across.unsigned_abs().min(width);
+        if beyond == 0 {
+            return;
+        }
+        let from = if across < 0 { 0 } else { width - beyond };
+        for line in first / width..(first + count).div_ceil(width) {
+            let at = (line * width + from).clamp(first, first + count);
+            let end = (line * width + from + beyond).clamp(first, first + count);
+            for pixel in at..end {
+                // SAFETY: the pixel is within the block.
+                unsafe { *to.add(pixel - first) = T::default() };
             }
         }
     }
@@ -110,6 +162,13 @@ impl Sliding {
         to: *mut T,
     ) {
         let width = self.across.places;
+        if self.is_shift() {
+            let [down, across] = [(self.down, y), (self.across, x)]
+                .map(|(axis, element)| axis.offset + element as isize * axis.dilation);
+            // SAFETY: as promised.
+            unsafe { self.lay_shifted(image, down, across, first, count, to) };
+            return;
+        }
         let (mut done, mut line, mut column) = (0, first / width, first % width);
         let plain = self.across.divide == 1 && self.across.step > 0;
         let (from, end) = if plain { self.across.inside(x) } else { (0, 0) };

@@ -1,6 +1,6 @@
 //! The product of filters with the columns of images.
 
-use super::{Sliding, block_pixels};
+use super::{Sliding, block_pixels, filled_up};
 use crate::exec::{Exec, Shared};
 use crate::matmul::{Element, Matrix, Product, matmul};
 use crate::scratch::with_scratch;
@@ -36,19 +36,20 @@ pub unsafe fn correlate<T: Element + Default>(
             let image = images.get().add(number * taken * area);
             let filters = filters.get().add(group * made * depth);
             let out = out.get().add(number * made * pixels + first);
-            let in_place = count == pixels;
             // A window of one element that takes every pixel has its columns in the image already.
-            let direct = is_identity(sliding) && in_place;
-            let room = if direct { 0 } else { depth * count };
-            let beside = if in_place { 0 } else { made.min(STRIP) * count };
+            let direct = is_identity(sliding) && count == pixels;
+            let wide = if direct { count } else { filled_up(count) };
+            let in_place = wide == pixels;
+            let room = if direct { 0 } else { depth * wide };
+            let beside = if in_place { 0 } else { made.min(STRIP) * wide };
             with_scratch::<T, _>(room + beside, |memory| {
                 let columns = memory.as_mut_ptr().cast::<T>();
                 let strip = columns.add(room);
                 let right = if direct { image } else { columns.cast_const() };
                 if !direct {
-                    sliding.lay_out(image, taken, first, count, columns);
+                    sliding.lay_out(image, taken, first, count, wide, columns);
                 }
-                let right = Matrix::dense(right, count);
+                let right = Matrix::dense(right, wide);
                 if in_place {
                     let product = Product::new(made, depth, count, Matrix::dense(filters, depth), right, out);
                     matmul(exec.level, exec.threads, &product);
@@ -58,10 +59,10 @@ pub unsafe fn correlate<T: Element + Default>(
                 for top in (0..made).step_by(STRIP) {
                     let rows = STRIP.min(made - top);
                     let left = Matrix::dense(filters.add(top * depth), depth);
-                    matmul(exec.level, exec.threads, &Product::new(rows, depth, count, left, right, strip));
+                    matmul(exec.level, exec.threads, &Product::new(rows, depth, wide, left, right, strip));
                     for row in 0..rows {
                         let to = out.add((top + row) * pixels);
-                        std::ptr::copy_nonoverlapping(strip.add(row * count), to, count);
+                        std::ptr::copy_nonoverlapping(strip.add(row * wide), to, count);
                     }
                 }
             });

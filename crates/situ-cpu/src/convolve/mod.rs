@@ -19,8 +19,8 @@ use crate::scratch::MOST_BYTES;
 
 /// Bytes of columns that a task lays out at a time: they should stay in the second-level cache beside the filters.
 const COLUMN_BYTES: usize = 320 << 10;
-/// Pixels of a block are a multiple of this where they can be: the widest panel of the products.
-const PANEL: usize = 64;
+/// The products are fast where their columns are a multiple of this: blocks are filled up to it.
+const PANEL: usize = 32;
 
 /// Pixels of a block, for columns of `depth` elements of `size` bytes on images of `pixels`; at least one. A column that is too long
 /// for the scratch memory is an error of the caller's: see [`fits`].
@@ -28,7 +28,15 @@ fn block_pixels(depth: usize, pixels: usize, size: usize) -> usize {
     // Beside its columns, a block has a strip of results.
     let most = (COLUMN_BYTES / ((depth + correlate::STRIP) * size)).max(1);
     let most = if most >= PANEL { most / PANEL * PANEL } else { most };
-    if most >= pixels { pixels } else { pixels.div_ceil(pixels.div_ceil(most)).next_multiple_of(8).min(most) }
+    if filled_up(pixels) <= most {
+        return pixels;
+    }
+    filled_up(pixels.div_ceil(pixels.div_ceil(most))).min(most)
+}
+
+/// Columns of the product for a block of so many pixels.
+fn filled_up(pixels: usize) -> usize {
+    if pixels < PANEL { pixels } else { pixels.next_multiple_of(PANEL) }
 }
 
 /// Whether a column of `depth` elements of `size` bytes can be laid out.
