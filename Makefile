@@ -40,6 +40,7 @@ place-figures:
 bench:
 	scripts/peers.sh
 	CARGO="$(CARGO)" .venv/bin/python bench/run.py $(BENCH)
+	$(CARGO) bench -p situ-tensor --bench placement
 
 setup:
 	@scripts/setup.sh

@@ -18,6 +18,8 @@ pub(crate) enum Command {
     ///
     /// Ends with 0 unless something is broken.
     Doctor(Output),
+    /// Measures the devices, so that placement goes by what this machine does; a few seconds each
+    Calibrate(Calibrate),
     /// What situ does, in a few seconds: placement, its reasons, fallbacks, memory limits, the ledger
     Demo(Output),
 }
@@ -27,6 +29,17 @@ pub(crate) struct Output {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Calibrate {
+    /// Only this device, such as GPU:0
+    pub(crate) device: Option<String>,
+    /// Measure nothing new: compare what the costs say with ops that they were not fitted to
+    #[arg(long)]
+    pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[cfg(test)]

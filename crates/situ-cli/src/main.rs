@@ -4,6 +4,7 @@
 //! where something failed or is broken, and with 2 where it was called wrongly.
 
 mod args;
+mod calibrate;
 mod demo;
 mod devices;
 mod doctor;
@@ -34,6 +35,7 @@ fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Devices(output) => devices::run(&mut screen, output.json)?,
         Command::Doctor(output) => return doctor::run(&mut screen, output.json),
+        Command::Calibrate(asked) => calibrate::run(&mut screen, asked)?,
         Command::Demo(output) => demo::run(&mut screen, output.json)?,
     }
     Ok(ExitCode::SUCCESS)

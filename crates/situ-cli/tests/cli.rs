@@ -195,3 +195,25 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(output.status.success(), "{}", output.status);
 }
+
+#[test]
+fn calibrate_measures_a_device_keeps_it_and_checks_it() {
+    let folder = std::env::temp_dir().join(format!("situ-cli-calibrate-{}", std::process::id()));
+    let calibrate = |args: &[&str]| {
+        let mut command = situ(&[&["calibrate", "CPU:0", "--json"], args].concat());
+        command.env("SITU_CACHE", &folder);
+        json(command)
+    };
+    let before = calibrate(&["--check"]);
+    assert_eq!(before[0]["calibrated"], false);
+    let measured = calibrate(&[]);
+    assert_eq!(measured[0]["device"], "CPU:0");
+    assert!(measured[0]["measurements"].as_u64().unwrap() > 20);
+    assert!(std::path::Path::new(measured[0]["file"].as_str().unwrap()).exists());
+    let after = calibrate(&["--check"]);
+    assert_eq!(after[0]["calibrated"], true, "a later run finds it");
+    assert!(after[0]["checks"].as_array().unwrap().len() >= 8);
+    let _ = std::fs::remove_dir_all(&folder);
+    let output = output(situ(&["calibrate", "GPU:77"]));
+    assert_eq!(output.status.code(), Some(1));
+}

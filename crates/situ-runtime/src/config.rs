@@ -4,6 +4,7 @@ use crate::logical::LogicalDevice;
 use crate::runtime::Inner;
 use situ_core::{Budget, DeviceId, DeviceKind, Error, Policy, Result};
 use situ_device::{DeviceClass, Open, Physical};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 /// How an op without a scope finds its device.
@@ -174,6 +175,7 @@ impl Table {
         config: &Config,
         host: &Arc<Budget>,
         host_memory: Option<usize>,
+        calibrations: Option<&Path>,
         runtime: &Weak<Inner>,
     ) -> Table {
         let mut devices = Vec::new();
@@ -210,6 +212,7 @@ impl Table {
                         how,
                         budget,
                         c.growth,
+                        calibrations,
                         runtime.clone(),
                     )));
                 }

@@ -214,8 +214,14 @@ impl Runtime {
             edit(&mut config, p.description().kind, at);
         }
         let runtime = Arc::downgrade(&self.inner);
-        let fresh =
-            Table::build(&self.inner.physical, &config, &self.inner.host, self.inner.host_memory, &runtime);
+        let fresh = Table::build(
+            &self.inner.physical,
+            &config,
+            &self.inner.host,
+            self.inner.host_memory,
+            self.inner.calibrations.as_deref(),
+            &runtime,
+        );
         // Devices that the change does not touch keep their identity, their memory and their tensors.
         let mut kept = Vec::with_capacity(fresh.devices.len());
         for new in fresh.devices {

@@ -1,6 +1,6 @@
 //! A logical device at work: the device behind the seam, opened at first use, and its memory pool.
 
-use crate::costs::CostModel;
+use crate::costs::{CostModel, store};
 use crate::pool::{Allocation, MemoryInfo, Pool};
 use crate::runtime::Inner;
 use crate::storage::Storage;
@@ -8,6 +8,7 @@ use situ_core::error::Owner;
 use situ_core::{Budget, DType, DeviceId, DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_device::{Check, Description, Device, Open, Physical};
 use situ_ir::Work;
+use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
@@ -23,6 +24,8 @@ pub struct LogicalDevice {
     how: Open,
     budget: Arc<Budget>,
     growth: bool,
+    /// The hardware's description, with the cores and threads that this device uses of it.
+    profile: Description,
     costs: AtomicPtr<CostModel>,
     /// How much longer work takes than its model says, lately.
     slowness: AtomicU64,
@@ -48,6 +51,7 @@ impl LogicalDevice {
         how: Open,
         budget: Arc<Budget>,
         growth: bool,
+        calibrations: Option<&Path>,
         runtime: Weak<Inner>,
     ) -> LogicalDevice {
         let mut description = physical.description().clone();
@@ -57,7 +61,9 @@ impl LogicalDevice {
         if let Some(threads) = how.threads {
             description.cores.truncate(threads.max(1));
         }
-        let costs = AtomicPtr::new(Box::leak(Box::new(CostModel::built_in(&description))));
+        let calibrated = calibrations.and_then(|folder| store::load(folder, &description));
+        let model = calibrated.map_or_else(|| CostModel::built_in(&description), |found| found.model);
+        let costs = AtomicPtr::new(Box::leak(Box::new(model)));
         LogicalDevice {
             id: how.id,
             physical,
@@ -65,6 +71,7 @@ impl LogicalDevice {
             how,
             budget,
             growth,
+            profile: description,
             costs,
             slowness: AtomicU64::new(1f64.to_bits()),
             opened: OnceLock::new(),
@@ -92,6 +99,12 @@ impl LogicalDevice {
     /// What is known of the hardware.
     pub fn description(&self) -> &Description {
         self.physical.description()
+    }
+
+    /// What is known of the part of the hardware that it uses: its cores and threads, where it does not use all. This is what a
+    /// calibration is for.
+    pub fn profile(&self) -> &Description {
+        &self.profile
     }
 
     /// The number of the physical device it is on, within its kind.

@@ -1,7 +1,10 @@
 //! The runtime: the machine's devices, the configuration, and the doors to everything that runs.
 
 use crate::config::{Config, Table, host_limit};
+use crate::costs::calibrate::{self, Checked, Progress};
+use crate::costs::store::{self, Calibration};
 use crate::ledger::{Ledger, LedgerReport};
+use crate::logical::LogicalDevice;
 use crate::notice::{Listener, Notices};
 use crate::storage::DeviceTensor;
 use crate::transfer;
@@ -9,6 +12,7 @@ use situ_core::{Budget, DeviceKind, Error, Request, Result, TensorType};
 use situ_device::Physical;
 use situ_ir::Op;
 use std::panic::Location;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
 
@@ -24,6 +28,8 @@ pub(crate) struct Inner {
     pub(crate) physical: Vec<Arc<dyn Physical>>,
     pub(crate) host: Arc<Budget>,
     pub(crate) host_memory: Option<usize>,
+    /// Where calibrations of devices are kept, if they are used.
+    pub(crate) calibrations: Option<PathBuf>,
     /// Held for reading while an op is dispatched, so that a change waits for no call and no call sees half a
     /// change.
     pub(crate) state: RwLock<State>,
@@ -76,6 +82,7 @@ impl std::ops::Deref for Owner {
 #[derive(Debug, Default)]
 pub struct Builder {
     physical: Option<Vec<Arc<dyn Physical>>>,
+    calibrations: Option<PathBuf>,
 }
 
 impl Builder {
@@ -85,8 +92,16 @@ impl Builder {
         self
     }
 
+    /// Uses calibrations kept in this folder. The machine's own devices use those of `situ calibrate` without being told.
+    pub fn calibrations(mut self, folder: impl Into<PathBuf>) -> Builder {
+        self.calibrations = Some(folder.into());
+        self
+    }
+
     /// The runtime; an error if there is no CPU among the devices.
     pub fn build(self) -> Result<Runtime> {
+        let own = self.physical.is_none();
+        let calibrations = self.calibrations.or_else(|| store::folder().filter(|_| own));
         let mut physical = self.physical.unwrap_or_else(discover);
         physical.sort_by_key(|p| p.description().kind);
         let Some(cpu) = physical.iter().find(|p| p.description().kind == DeviceKind::Cpu) else {
@@ -96,12 +111,13 @@ impl Builder {
         let host = Budget::new(host_memory.map(host_limit));
         let config = Config::new(physical.len());
         let inner = Arc::new_cyclic(|weak| {
-            let table = Table::build(&physical, &config, &host, host_memory, weak);
+            let table = Table::build(&physical, &config, &host, host_memory, calibrations.as_deref(), weak);
             Inner {
                 state: RwLock::new(State { config, table }),
                 physical,
                 host,
                 host_memory,
+                calibrations,
                 epoch: AtomicU64::new(0),
                 ledger: Ledger::default(),
                 notices: Notices::default(),
@@ -243,6 +259,28 @@ impl Runtime {
     /// The tensor itself if it is dense from the start of its memory, else a dense copy on its device.
     pub fn dense(&self, tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
         transfer::whole(tensor, location)
+    }
+
+    /// Measures a device and uses what was found from now on; kept for later runs in the folder of calibrations, whose file is
+    /// given back, where there is one. Never called by the runtime itself: it takes seconds.
+    pub fn calibrate(
+        &self,
+        device: &LogicalDevice,
+        progress: &mut Progress<'_>,
+    ) -> Result<(Calibration, Option<PathBuf>)> {
+        let (model, samples) = calibrate::calibrate(self, device, progress)?;
+        let calibration = Calibration::new(device.profile(), model.clone(), samples);
+        let folder = self.inner.calibrations.as_deref();
+        let file = folder.map(|f| store::save(f, device.profile(), &calibration)).transpose()?;
+        device.set_costs(model);
+        // What was placed by the old costs is placed anew.
+        self.inner.epoch.fetch_add(1, Ordering::AcqRel);
+        Ok((calibration, file))
+    }
+
+    /// What a device's costs say of ops that they were not fitted to, beside what those take.
+    pub fn check_costs(&self, device: &LogicalDevice, progress: &mut Progress<'_>) -> Result<Vec<Checked>> {
+        calibrate::check(self, device, progress)
     }
 
     /// Every copy and fallback so far.

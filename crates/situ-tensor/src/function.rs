@@ -8,7 +8,9 @@ use crate::trace::{self, Recorded, is_tracing};
 use situ_core::{DeviceId, Error, Request, Result, TensorType};
 use situ_ir::Graph;
 use situ_ir::passes::{Options, Report};
-use situ_runtime::function::{Compiled, Event, Explanation, NodePlace, Outcome, PlanSummary, Program};
+use situ_runtime::function::{
+    Compiled, Event, Explanation, GraphFile, NodePlace, Outcome, PlanSummary, Program,
+};
 use situ_runtime::{DeviceTensor, Runtime};
 use smallvec::SmallVec;
 use std::fmt;
@@ -176,6 +178,12 @@ impl Function {
     #[track_caller]
     pub fn explain(&self, inputs: &[&Tensor]) -> Result<Explanation> {
         Ok(self.prepare(inputs)?.variant.compiled.explain())
+    }
+
+    /// What it was placed by for inputs like these, in the form that `situ place` reads.
+    #[track_caller]
+    pub fn cost_graph(&self, inputs: &[&Tensor]) -> Result<GraphFile> {
+        Ok(self.prepare(inputs)?.variant.compiled.cost_graph())
     }
 
     /// The plan's figures for inputs like these.

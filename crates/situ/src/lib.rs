@@ -47,7 +47,7 @@ pub use situ_core::{
     Result, Scalar, Shape, TensorType, error, reason,
 };
 pub use situ_ir::{Graph, Op, OpKind, ops};
-pub use situ_runtime::{LogicalConfig, PlacementRule, Request, Runtime, function};
+pub use situ_runtime::{LogicalConfig, PlacementRule, Request, Runtime, costs, function};
 pub use situ_tensor::{
     Function, ScopeGuard, Span, Tensor, TensorData, Variable, arange, clear_device, concat, cond, constant,
     copy_policy, current_runtime, device, eye, fallback_policy, full, ones, random, range, scope, stack,

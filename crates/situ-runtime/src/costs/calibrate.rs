@@ -8,7 +8,7 @@ use super::{CostModel, LinkCost};
 use crate::logical::LogicalDevice;
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
-use situ_core::{Axes, DType, DeviceKind, Policy, Request, Result, Scalar, Shape, TensorType};
+use situ_core::{Axes, DType, DeviceKind, Error, Policy, Request, Result, Scalar, Shape, TensorType};
 use situ_ir::ops::{
     Binary, BinaryKind, Concat, Dense, Fill, Gather, LayerNorm, Matmul, Permute, Range, Reduce, ReduceKind,
     Softmax, Unary, UnaryKind,
@@ -55,7 +55,7 @@ pub fn calibrate(
     let mut samples = Vec::with_capacity(probes.len());
     for (n, probe) in probes.iter().enumerate() {
         progress(n, total, &probe.what);
-        samples.push(bench.sample(probe)?);
+        samples.extend(bench.sample(probe)?);
     }
     progress(total - 1, total, "copies");
     let mut model = CostModel { calibrated: true, ..CostModel::built_in(device.description()) };
@@ -77,7 +77,7 @@ pub fn check(runtime: &Runtime, device: &LogicalDevice, progress: &mut Progress<
     let mut list = Vec::with_capacity(probes.len());
     for (n, probe) in probes.iter().enumerate() {
         progress(n, probes.len(), &probe.what);
-        let Sample { what, flops, bytes, seconds, class } = bench.sample(probe)?;
+        let Some(Sample { what, flops, bytes, seconds, class }) = bench.sample(probe)? else { continue };
         let predicted = device.costs().line(WorkClass::ALL[class]).seconds(flops, bytes);
         list.push(Checked { what, predicted, measured: seconds });
     }
@@ -184,13 +184,17 @@ impl Bench<'_> {
         Ok(Probe { what, op: Gather { axis: 0 }.into(), inputs: vec![table, indices] })
     }
 
-    fn sample(&self, probe: &Probe) -> Result<Sample> {
+    /// What a probe takes; `None` where the device has no kernel for it, which is normal.
+    fn sample(&self, probe: &Probe) -> Result<Option<Sample>> {
         let inputs: Vec<&DeviceTensor> = probe.inputs.iter().collect();
         let types: Vec<TensorType> = inputs.iter().map(|t| t.tensor_type()).collect();
         let outputs = probe.op.infer(&types)?;
         let work = probe.op.work(&types, &outputs);
         let once = || self.run(&probe.op, &inputs).map(drop);
-        once()?;
+        match once() {
+            Err(Error::NoKernel(_)) => return Ok(None),
+            done => done?,
+        }
         self.device.sync()?;
         let mut count = 1;
         let mut least = f64::INFINITY;
@@ -206,13 +210,13 @@ impl Bench<'_> {
             count = (more.ceil() as usize).clamp(1, 512);
         }
         // The wait at the end of a round is shared by its launches; what is left of it is the reader's.
-        Ok(Sample {
+        Ok(Some(Sample {
             what: probe.what.clone(),
             class: work.class as usize,
             flops: work.flops,
             bytes: work.bytes,
             seconds: least,
-        })
+        }))
     }
 
     /// Copies from and to the host, as lines through a small and a large one.

@@ -37,6 +37,8 @@ pub(crate) fn assemble(
     let mut lives: Vec<Option<Life>> = vec![None; buffers.len()];
     // By lane and step, how far the lanes are when it begins.
     let mut knowledge: Vec<Vec<Known>> = Vec::new();
+    // Devices that are being read back: the lane and the step that does.
+    let mut reading: HashMap<DeviceIndex, (LaneIndex, usize)> = HashMap::new();
     let mut checks = 0;
     let mut check_of: HashMap<u32, Vec<usize>> = HashMap::new();
     for (number, draft) in drafts.into_iter().enumerate() {
@@ -59,6 +61,21 @@ pub(crate) fn assemble(
                     None => waits.push((from, over)),
                 }
             }
+        }
+        // A queue reads back after all that was launched before: whoever waits for a result must not wait for later launches too.
+        match key {
+            LaneKey::Download(source) => {
+                reading.insert(source, (lane, at + 1));
+            }
+            LaneKey::Device(device, _) => {
+                if let Some((from, over)) = reading.remove(&device) {
+                    match waits.iter_mut().find(|(l, _)| *l == from) {
+                        Some((_, steps)) => *steps = (*steps).max(over),
+                        None => waits.push((from, over)),
+                    }
+                }
+            }
+            LaneKey::Upload(_) => (),
         }
         let known = known(&knowledge, lane, at, &waits);
         for &buffer in draft.reads.iter().chain(&draft.writes) {

@@ -24,6 +24,7 @@ use situ_ir::{Content, Graph, Node};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// How often a graph is placed anew because its plan, once packed, takes more memory than the placer thought.
 const PLACE_AGAIN: usize = 4;
@@ -372,8 +373,9 @@ impl Compiled {
             return self.run(runtime, arguments, variables, number, &Off);
         }
         let timed = Timed::new(self.plan.steps());
+        let start = Instant::now();
         let outcome = self.run(runtime, arguments, variables, number, &timed)?;
-        self.learn(runtime, &timed)?;
+        self.learn(runtime, &timed, start)?;
         Ok(outcome)
     }
 
@@ -413,13 +415,14 @@ impl Compiled {
     }
 
     /// Takes in what a call was measured to take.
-    fn learn(&self, runtime: &Runtime, timed: &Timed) -> Result<()> {
+    fn learn(&self, runtime: &Runtime, timed: &Timed, start: Instant) -> Result<()> {
         for &device in &self.plan.used {
             // Queues know their times when they are done. What went wrong in the work is for whoever reads the results.
             if self.plan.devices[device].id().kind != DeviceKind::Cpu {
                 self.plan.devices[device].device()?.sync()?;
             }
         }
+        let wall = start.elapsed().as_secs_f64();
         let mut measured = self.measured.lock().unwrap_or_else(|p| p.into_inner());
         for (device, took, modelled) in measured.take(&self.plan, timed) {
             self.plan.devices[device].observe(took, modelled);
@@ -429,7 +432,7 @@ impl Compiled {
         let settled = self.calls.load(Relaxed) >= FIRST;
         let free = !state.config.deterministic && state.config.rule == PlacementRule::Auto;
         let look = settled && free && self.has_choice() && measured.moved < MOST_MOVED;
-        let (expected, better) = measured.judge(&self.prediction, &self.plan, look);
+        let (expected, better) = measured.judge(&self.prediction, &self.plan, wall, look);
         self.expected.store(expected.to_bits(), Relaxed);
         if better && !self.outdated.swap(true, Relaxed) {
             measured.moved += 1;

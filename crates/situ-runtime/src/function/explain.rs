@@ -184,6 +184,13 @@ impl Compiled {
     }
 }
 
+impl Compiled {
+    /// The costs that it was placed by, as a file of the placer's: its machine, its nodes and what each would take on each device.
+    pub fn cost_graph(&self) -> situ_place::GraphFile {
+        self.prediction.costed.problem.to_file()
+    }
+}
+
 impl Explanation {
     /// How far the expected time may be from the best possible, as a share of it; zero: it is the best.
     pub fn gap(&self) -> f64 {

@@ -7,6 +7,7 @@ use super::record::Timed;
 use situ_core::DeviceId;
 use situ_ir::NodeId;
 use situ_place::{Budget, Problem, simulate};
+use smallvec::SmallVec;
 use std::collections::HashMap;
 
 /// Calls that are all measured, from the first on.
@@ -31,20 +32,41 @@ pub struct Measured {
     nodes: HashMap<(NodeId, DeviceId), Estimate>,
     /// How often a better placement was found.
     pub(super) moved: u32,
+    /// What calls took beyond their steps: memory, hand-offs, waking up.
+    beside: Estimate,
     /// What was expected when a better placement was last looked for.
     looked_at: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// The last few samples, of which the median counts: a first call that fills caches and compiles shaders is outvoted, and what
+/// changes is followed within three.
+#[derive(Clone, Debug, Default)]
 struct Estimate {
-    seconds: f64,
-    samples: u64,
+    last: SmallVec<[f64; FIRST as usize]>,
+    next: usize,
+}
+
+impl Estimate {
+    fn add(&mut self, seconds: f64) {
+        if self.last.len() < FIRST as usize {
+            self.last.push(seconds);
+        } else {
+            self.last[self.next] = seconds;
+            self.next = (self.next + 1) % FIRST as usize;
+        }
+    }
+
+    fn median(&self) -> Option<f64> {
+        let mut sorted = self.last.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied()
+    }
 }
 
 impl Measured {
     /// What a node was measured to take on a device.
     pub(super) fn seconds(&self, node: NodeId, device: DeviceId) -> Option<f64> {
-        self.nodes.get(&(node, device)).map(|e| e.seconds)
+        self.nodes.get(&(node, device))?.median()
     }
 
     /// Whether anything was measured.
@@ -55,16 +77,6 @@ impl Measured {
     /// The next plan is looked at afresh.
     pub(super) fn forget_look(&mut self) {
         self.looked_at = None;
-    }
-
-    fn add(&mut self, node: NodeId, device: DeviceId, seconds: f64) {
-        let estimate = self.nodes.entry((node, device)).or_insert(Estimate { seconds, samples: 0 });
-        // The first calls also warm caches and compile shaders: their least counts. Later ones follow what changes.
-        estimate.seconds = match estimate.samples {
-            n if n < FIRST => estimate.seconds.min(seconds),
-            _ => 0.75 * estimate.seconds + 0.25 * seconds,
-        };
-        estimate.samples += 1;
     }
 
     /// Takes in the times of a call. Gives the sums of what was measured and what the model said, by device.
@@ -84,7 +96,7 @@ impl Measured {
             }
         }
         for ((node, device), seconds) in nodes {
-            self.add(node, plan.devices[device].id(), seconds);
+            self.nodes.entry((node, plan.devices[device].id())).or_default().add(seconds);
         }
         sums
     }
@@ -104,22 +116,30 @@ impl Measured {
         problem
     }
 
-    /// What the plan is expected to take by what was measured, and whether another placement would save enough.
-    pub(super) fn judge(&mut self, prediction: &Prediction, plan: &Plan, look: bool) -> (f64, bool) {
+    /// What the plan is expected to take by what was measured of its steps and of this call (`wall` seconds as a whole), and whether another placement would save enough.
+    pub(super) fn judge(
+        &mut self,
+        prediction: &Prediction,
+        plan: &Plan,
+        wall: f64,
+        look: bool,
+    ) -> (f64, bool) {
         let problem = self.corrected(&prediction.costed, plan);
         let Ok(now) = simulate(&problem, &prediction.placement.schedule()) else {
             return (prediction.placement.makespan, false);
         };
+        self.beside.add((wall - now.makespan).max(0.0));
+        let expected = now.makespan + self.beside.median().unwrap_or(0.0);
         // Looking takes milliseconds: again only where times have changed since.
         let changed = |before: f64| (now.makespan - before).abs() > NOTICEABLE * before;
         if !look || !self.looked_at.is_none_or(changed) {
-            return (now.makespan, false);
+            return (expected, false);
         }
         self.looked_at = Some(now.makespan);
         let moves = (problem.node_count() as u64 * MOVES_PER_NODE).min(20_000);
         let budget = Budget::moves(moves).starting_from(&prediction.placement);
         let better = situ_place::place("auto", &problem, &budget)
             .is_ok_and(|found| found.makespan < (1.0 - WORTHWHILE) * now.makespan);
-        (now.makespan, better)
+        (expected, better)
     }
 }

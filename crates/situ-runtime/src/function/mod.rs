@@ -28,3 +28,4 @@ pub use explain::{Alternative, ExplainedCopy, ExplainedMemory, ExplainedOp, Expl
 pub use measure::Measured;
 pub use plan::PlanSummary;
 pub use record::{Event, EventKind, Events, Off, Recorder};
+pub use situ_place::GraphFile;

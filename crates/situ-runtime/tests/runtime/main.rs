@@ -1,6 +1,7 @@
 //! What the runtime does with devices, on the CPU and on simulated GPUs: no test here needs a GPU.
 
 mod allocation_failures;
+mod calibration;
 mod configure;
 mod copies;
 mod fallback;
