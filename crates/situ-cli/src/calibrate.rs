@@ -32,6 +32,10 @@ struct Check {
 pub(crate) fn run(screen: &mut Screen, asked: &Calibrate) -> Result<()> {
     let runtime = situ::current_runtime();
     let devices = config::list_logical_devices(asked.device.as_deref().unwrap_or(""))?;
+    if devices.is_empty() {
+        let asked = asked.device.as_deref().unwrap_or("");
+        anyhow::bail!("there is no device {asked}; `situ devices` lists those there are");
+    }
     let mut done = Vec::new();
     for device in &devices {
         let mut progress = progress(device);
