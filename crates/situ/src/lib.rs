@@ -49,9 +49,9 @@ pub use situ_core::{
 pub use situ_ir::{Graph, Op, OpKind, ops};
 pub use situ_runtime::{LogicalConfig, PlacementRule, Request, Runtime, costs, function};
 pub use situ_tensor::{
-    Function, ScopeGuard, Span, Tensor, TensorData, Variable, arange, clear_device, concat, cond, constant,
-    copy_policy, current_runtime, device, eye, fallback_policy, full, ones, random, range, scope, stack,
-    tensor, where_, while_loop, with_device, with_runtime, zeros,
+    Function, Padding, ScopeGuard, Source, Span, Tape, Tensor, TensorData, Variable, Windows, apply_op,
+    arange, clear_device, concat, cond, constant, copy_policy, current_runtime, device, eye, fallback_policy,
+    full, ones, random, range, scope, stack, tensor, where_, while_loop, with_device, with_runtime, zeros,
 };
 
 /// Waits for the queued work of every device, and returns its errors.

@@ -4,5 +4,5 @@
 
 pub use crate::{
     DType, DeviceId, DeviceKind, Error, Function, LogicalConfig, PlacementRule, Policy, Reason, Result,
-    Shape, Span, Tensor, Variable, config, random,
+    Shape, Span, Tape, Tensor, Variable, config, random,
 };
