@@ -9,7 +9,7 @@ use situ_core::{DeviceId, Error, Request, Result, TensorType};
 use situ_ir::Graph;
 use situ_ir::passes::{Options, Report};
 use situ_runtime::function::{
-    Compiled, Event, Explanation, GraphFile, NodePlace, Outcome, PlanSummary, Program,
+    Answer, Compiled, Event, Explanation, GraphFile, NodePlace, Outcome, PlanSummary, Profile, Program,
 };
 use situ_runtime::{DeviceTensor, Runtime};
 use smallvec::SmallVec;
@@ -184,6 +184,12 @@ impl Function {
     #[track_caller]
     pub fn cost_graph(&self, inputs: &[&Tensor]) -> Result<GraphFile> {
         Ok(self.prepare(inputs)?.variant.compiled.cost_graph())
+    }
+
+    /// Where its ops would run on a machine that one does not have, and how long a call would take there, by a profile's figures.
+    #[track_caller]
+    pub fn plan_for(&self, profile: &Profile, inputs: &[&Tensor]) -> Result<Answer> {
+        self.prepare(inputs)?.variant.compiled.plan_for(profile)
     }
 
     /// The plan's figures for inputs like these.

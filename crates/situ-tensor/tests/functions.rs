@@ -268,3 +268,49 @@ fn an_explanation_has_every_op_its_reason_and_what_another_device_would_cost() -
         Ok(())
     })
 }
+
+#[test]
+fn a_function_is_planned_for_a_machine_that_is_not_there() -> Result<()> {
+    let profile = "
+        name = \"a desktop\"
+        source = \"made up\"
+        [[machine.devices]]
+        name = \"CPU:0\"
+        [[machine.devices]]
+        name = \"GPU:0\"
+        memory = 8e9
+        [[machine.links]]
+        from = \"CPU:0\"
+        to = \"GPU:0\"
+        latency = 1e-5
+        bandwidth = 2e10
+        [[machine.links]]
+        from = \"GPU:0\"
+        to = \"CPU:0\"
+        latency = 1e-5
+        bandwidth = 2e10
+        [figures.\"CPU:0\"]
+        flops = 1e12
+        bandwidth = 5e10
+        [figures.\"GPU:0\"]
+        flops = 2e13
+        bandwidth = 5e11
+        launch = 5e-6
+    ";
+    let profile = situ_runtime::function::Profile::from_toml(profile).expect("a profile");
+    let runtime = situ_testkit::machines::cpu();
+    situ_tensor::with_runtime(&runtime, || {
+        let f = Function::new(|x| with_device("/CPU:0", || x.matmul(x)?.matmul(x)?.sum(&[])));
+        let free = Function::new(|x| x.matmul(x)?.matmul(x)?.sum(&[]));
+        let x = random::normal(&[1000, 1000])?;
+        let device = |f: &Function| -> Result<String> {
+            let answer = f.plan_for(&profile, &[&x])?;
+            assert!(answer.makespan > 0.0 && answer.lower_bound <= answer.makespan);
+            let product = f.cost_graph(&[&x])?.nodes.iter().find(|n| n.name == "matmul").map(|n| n.id);
+            Ok(answer.nodes.into_iter().find(|n| Some(n.id) == product).expect("it has a product").device)
+        };
+        assert_eq!(device(&free)?, "GPU:0");
+        assert_eq!(device(&f)?, "CPU:0", "a scope holds there too");
+        Ok(())
+    })
+}

@@ -61,7 +61,7 @@ fn least_squares(rows: &[[f64; 3]], used: &[usize]) -> Option<[f64; 3]> {
     // Columns are scaled to like sizes first: bytes are many, launches few.
     let scale: Vec<f64> =
         used.iter().map(|&t| rows.iter().map(|r| r[t] * r[t]).sum::<f64>().sqrt()).collect();
-    if scale.iter().any(|s| *s == 0.0) {
+    if scale.contains(&0.0) {
         return None;
     }
     let mut matrix = [[0.0; 4]; 3];
@@ -83,8 +83,9 @@ fn least_squares(rows: &[[f64; 3]], used: &[usize]) -> Option<[f64; 3]> {
         for j in 0..n {
             if j != i {
                 let factor = matrix[j][i] / matrix[i][i];
-                for k in 0..4 {
-                    matrix[j][k] -= factor * matrix[i][k];
+                let pivot = matrix[i];
+                for (cell, of_pivot) in matrix[j].iter_mut().zip(pivot) {
+                    *cell -= factor * of_pivot;
                 }
             }
         }

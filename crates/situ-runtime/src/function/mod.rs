@@ -12,6 +12,7 @@ mod bind;
 mod candidates;
 mod compile;
 mod costing;
+mod elsewhere;
 mod execute;
 mod explain;
 mod in_place;
@@ -28,4 +29,5 @@ pub use explain::{Alternative, ExplainedCopy, ExplainedMemory, ExplainedOp, Expl
 pub use measure::Measured;
 pub use plan::PlanSummary;
 pub use record::{Event, EventKind, Events, Off, Recorder};
-pub use situ_place::GraphFile;
+pub use situ_place::machine::Profile;
+pub use situ_place::{Answer, GraphFile};
