@@ -202,6 +202,11 @@ impl LogicalDevice {
         self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// The device behind the seam, to be kept; `None` where it can't be opened.
+    pub(crate) fn shared(&self) -> Option<Arc<dyn Device>> {
+        self.opened().ok().map(|opened| opened.device.clone())
+    }
+
     /// Seconds of queued work; none before it is opened.
     pub(crate) fn backlog(&self) -> f64 {
         match self.opened.get() {

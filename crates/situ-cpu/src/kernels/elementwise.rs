@@ -47,10 +47,16 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     // `where` is registered by the dtype of what it chooses from.
     let dtype = if call.op.kind() == OpKind::Where { out.dtype } else { call.inputs[0].dtype };
     let Some((f, params, grain)) = tile(call.op, dtype) else { return Ok(()) };
-    let broadcast = Broadcast::<3>::new(call.inputs, shape);
-    let inputs = broadcast.operands(call.inputs, shape);
+    let broadcast;
+    let inputs = match Operands::<3>::dense(call.inputs, shape) {
+        Some(inputs) => inputs,
+        None => {
+            broadcast = Broadcast::<3>::new(call.inputs, shape);
+            broadcast.operands(call.inputs, shape)
+        }
+    };
     // SAFETY: shapes and dtypes were inferred for this op, so every operand has an element at each index of the result under
-    // these strides; the output is dense memory of its own.
+    // these strides; the output is dense memory of its own, or that of an operand which lies as it does.
     let done =
         unsafe { elementwise::run(exec, f, params, shape, &inputs, start(out), out.dtype.size(), grain) };
     done.map_err(|NoResult { element, .. }| no_result(call, call.op.name(), element))
@@ -123,6 +129,21 @@ impl<const N: usize> Broadcast<N> {
 pub(super) struct Operands<'a, const N: usize> {
     list: [Operand<'a>; N],
     count: usize,
+}
+
+impl<const N: usize> Operands<'_, N> {
+    /// The operands of a call where all are dense and of the result's shape: most often, and then no strides are worked out.
+    pub(super) fn dense(inputs: &[Arg<'_>], shape: &Shape) -> Option<Operands<'static, N>> {
+        if inputs.len() > N || !inputs.iter().all(|i| i.layout.shape() == shape && i.layout.is_dense()) {
+            return None;
+        }
+        let absent = Operand { start: std::ptr::null(), size: 1, strides: None };
+        let mut list = [absent; N];
+        for (operand, input) in list.iter_mut().zip(inputs) {
+            *operand = Operand { start: start(input).cast_const(), size: input.dtype.size(), strides: None };
+        }
+        Some(Operands { list, count: inputs.len() })
+    }
 }
 
 impl<'a, const N: usize> std::ops::Deref for Operands<'a, N> {

@@ -4,7 +4,7 @@
 //! - here: what a rule is given and gives, and how ops are classified;
 //! - [`terms`]: the words in which rules are written;
 //! - [`elementwise`]: derivatives of elements as one fused op, for builders that run at once;
-//! - [`sweep`]: the reverse walk over what was recorded, whoever recorded it;
+//! - [`mod@sweep`]: the reverse walk over what was recorded, whoever recorded it;
 //! - [`graph`]: that walk over a graph, and the gradients of conditions.
 //!
 //! Promises: a rule reads types and values only through its builder; an input that nobody wants a gradient of costs

@@ -144,7 +144,9 @@ pub(crate) fn assemble(
     let mut used: Vec<DeviceIndex> = buffers.iter().map(|b| b.device).collect();
     used.sort_unstable();
     used.dedup();
-    Plan { devices: devices.to_vec(), used, arenas, buffers, lanes, outputs, updates, checks, slots }
+    let targets = devices.iter().enumerate();
+    let targets = targets.map(|(d, device)| used.contains(&d).then(|| device.shared()).flatten()).collect();
+    Plan { devices: devices.to_vec(), used, targets, arenas, buffers, lanes, outputs, updates, checks, slots }
 }
 
 /// How far each lane is when a step begins: what its lane knew before, its lane's steps up to it, and what it waits for with all

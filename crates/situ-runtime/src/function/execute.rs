@@ -244,8 +244,12 @@ impl<R: Recorder> Run<'_, R> {
         }
     }
 
+    #[inline]
     fn device(&self, index: usize) -> Result<&dyn Device> {
-        self.plan.devices[index].target()
+        match &self.plan.targets[index] {
+            Some(device) => Ok(&**device),
+            None => self.plan.devices[index].target(),
+        }
     }
 
     #[inline]

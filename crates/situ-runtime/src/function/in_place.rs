@@ -8,6 +8,9 @@ use super::plan::{Action, Buffer, BufferIndex, Lane, Memory, Operand};
 use crate::logical::LogicalDevice;
 use std::sync::Arc;
 
+/// Smaller buffers are left apart: they cost next to nothing, and a kernel that works in place takes a little longer.
+const WORTHWHILE: usize = 4096;
+
 /// Joins buffers, and gives for each the one that it is now.
 pub(super) fn join(
     lanes: &[Lane],
@@ -27,7 +30,8 @@ pub(super) fn join(
                     let life = lives[buffer].as_ref();
                     let ends =
                         life.is_some_and(|l| l.first < (index, at) && l.last.as_slice() == [(index, at)]);
-                    ends && matches!(buffers[buffer].memory, Memory::Arena { .. })
+                    ends && buffers[buffer].bytes >= WORTHWHILE
+                        && matches!(buffers[buffer].memory, Memory::Arena { .. })
                         && buffers[buffer].bytes == buffers[output.buffer].bytes
                         && now[buffer] == buffer
                         && !taken.contains(&buffer)

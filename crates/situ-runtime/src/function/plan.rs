@@ -3,7 +3,7 @@
 use crate::ledger::PlannedCopy;
 use crate::logical::LogicalDevice;
 use situ_core::{DType, DeviceId, Layout, Reason};
-use situ_device::KernelId;
+use situ_device::{Device, KernelId};
 use situ_ir::graph::Source;
 use situ_ir::{NodeId, Op};
 use std::panic::Location;
@@ -148,6 +148,8 @@ pub(crate) struct Plan {
     pub(crate) devices: Vec<Arc<LogicalDevice>>,
     /// The devices that its steps run on or copy from.
     pub(crate) used: Vec<DeviceIndex>,
+    /// What is behind the seam of each of them.
+    pub(crate) targets: Vec<Option<Arc<dyn Device>>>,
     /// Bytes of the chunks of each device's arena.
     pub(crate) arenas: Vec<Vec<usize>>,
     pub(crate) buffers: Vec<Buffer>,
