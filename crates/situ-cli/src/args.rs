@@ -1,6 +1,7 @@
 //! What can be typed after `situ`.
 
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 
 /// Tensor programs in their proper place: CPU and GPU, decided and explained.
 #[derive(Debug, Parser)]
@@ -22,6 +23,11 @@ pub(crate) enum Command {
     Calibrate(Calibrate),
     /// What situ does, in a few seconds: placement, its reasons, fallbacks, memory limits, the ledger
     Demo(Output),
+    /// Decides where and when each node of a cost graph runs, and why
+    ///
+    /// The graph is a JSON file of devices, links, nodes and edges. The answer is a summary, or JSON with --json or --out.
+    /// Ctrl-C ends the search with the best answer so far.
+    Place(Place),
 }
 
 #[derive(Debug, clap::Args)]
@@ -40,6 +46,56 @@ pub(crate) struct Calibrate {
     pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Place {
+    /// The cost graph
+    pub(crate) graph: PathBuf,
+    /// Put the graph on this machine instead of its own: a profile such as machines/a100-pcie.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) machine: Option<PathBuf>,
+    /// Write the answer to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// How long to search, in seconds; the answer is not repeatable [default: 1]
+    #[arg(long, value_name = "S", value_parser = seconds, conflicts_with = "moves")]
+    pub(crate) seconds: Option<f64>,
+    /// How many moves to try; the same moves and seed give the same answer
+    #[arg(long, value_name = "N")]
+    pub(crate) moves: Option<u64>,
+    /// Where the random choices begin
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many threads search; they change nothing in the answer to --moves
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
+    pub(crate) threads: usize,
+    /// The algorithm; a wrong name lists them all
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub(crate) algorithm: String,
+    /// Say of every node why it is where it is, and what every other device would change
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Place it by every algorithm and show what each reaches
+    #[arg(long, conflicts_with_all = ["explain", "algorithm"])]
+    pub(crate) compare: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => Ok(seconds),
+        _ => Err("not a number of seconds".to_owned()),
+    }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(threads @ 1..=1024) => Ok(threads),
+        _ => Err("not a number of threads from 1 to 1024".to_owned()),
+    }
 }
 
 #[cfg(test)]

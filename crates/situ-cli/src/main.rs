@@ -8,6 +8,7 @@ mod calibrate;
 mod demo;
 mod devices;
 mod doctor;
+mod place;
 mod screen;
 
 use anyhow::Result;
@@ -37,6 +38,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Doctor(output) => return doctor::run(&mut screen, output.json),
         Command::Calibrate(asked) => calibrate::run(&mut screen, asked)?,
         Command::Demo(output) => demo::run(&mut screen, output.json)?,
+        Command::Place(args) => place::run(&mut screen, args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -46,6 +46,9 @@ pub use situ_core::{
     DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, MAX_RANK, Policy, Reason,
     Result, Scalar, Shape, TensorType, error, reason,
 };
+/// Placing cost graphs: the model, the algorithms, their bounds and reasons.
+pub use situ_place as place;
+
 pub use situ_ir::{Graph, Op, OpKind, ops};
 pub use situ_runtime::{LogicalConfig, PlacementRule, Request, Runtime, costs, function};
 pub use situ_tensor::{
