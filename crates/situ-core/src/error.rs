@@ -40,6 +40,12 @@ pub enum Error {
     /// A configuration that can't be, or can't be now.
     #[error("{0}")]
     Config(Box<Config>),
+    /// An element of a dataset failed on its way to the program.
+    #[error("{0}")]
+    Element(Box<Element>),
+    /// A file that can't be read, or is not what it should be.
+    #[error("{0}")]
+    File(Box<File>),
     /// The device has gone: its driver said so, or stopped answering.
     #[error("{device} is lost: {why}; tensors that lived only there are gone, all others stay usable")]
     DeviceLost {
@@ -197,7 +203,52 @@ pub struct Config {
     pub help: String,
 }
 
+/// A failed element of a dataset.
+#[derive(Clone, Debug)]
+pub struct Element {
+    /// The stage in which it failed: `map`, `filter`, `batch`.
+    pub stage: &'static str,
+    /// Its number in the source that it came from, or the number of its batch.
+    pub index: usize,
+    /// What went wrong with it.
+    pub error: Error,
+}
+
+/// A file that can't be used.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// The file.
+    pub path: String,
+    /// Where in it, if the fault has a place: `line 3`, `byte 16`.
+    pub place: Option<String>,
+    /// What is wrong.
+    pub why: String,
+    /// What to do.
+    pub help: String,
+}
+
 impl Error {
+    /// A file that can't be used; `place` is empty where the fault has none.
+    #[cold]
+    pub fn file(
+        path: impl Into<String>,
+        place: impl Into<String>,
+        why: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Error {
+        let place = Some(place.into()).filter(|p| !p.is_empty());
+        Error::File(Box::new(File { path: path.into(), place, why: why.into(), help: help.into() }))
+    }
+
+    /// The same, said of the element of a dataset that failed; the first stage that says so is kept.
+    #[cold]
+    pub fn of_element(self, stage: &'static str, index: usize) -> Error {
+        match self {
+            Error::Element(_) => self,
+            error => Error::Element(Box::new(Element { stage, index, error })),
+        }
+    }
+
     /// Inputs that do not fit `op`.
     #[cold]
     pub fn operands(
@@ -379,6 +430,22 @@ impl fmt::Display for Data {
             Some(at) => write!(f, " (called at {}:{})", at.file(), at.line()),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of element {}: {}", self.stage, self.index, self.error)
+    }
+}
+
+impl fmt::Display for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        if let Some(place) = &self.place {
+            write!(f, ", {place}")?;
+        }
+        write!(f, ": {}{}", self.why, tail(&self.help))
     }
 }
 

@@ -42,6 +42,25 @@ impl Inner {
         made
     }
 
+    /// A tensor on a CPU whose bytes, row-major, `write` writes where they will lie. All of them: they are undefined before.
+    pub(crate) fn written(
+        &self,
+        ty: TensorType,
+        request: &Request,
+        write: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<DeviceTensor> {
+        let state = self.state();
+        let (device, reason) = self.home(&state, ty, request)?;
+        let out = device.tensor(ty, "constant", reason)?;
+        drop(state);
+        if ty.bytes() > 0 {
+            let host = out.storage.region().host().ok_or_else(|| transfer::unaddressable(out.device()))?;
+            // SAFETY: the memory was just allocated for `out`, which nobody else has seen yet.
+            write(unsafe { std::slice::from_raw_parts_mut(host.as_ptr(), ty.bytes()) })?;
+        }
+        Ok(out)
+    }
+
     /// A tensor where new host data would be put under this request: how a variable gets its device.
     pub(crate) fn place(
         &self,

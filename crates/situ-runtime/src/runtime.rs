@@ -219,6 +219,17 @@ impl Runtime {
         self.inner.constant(bytes, ty, request, location)
     }
 
+    /// A tensor on the CPU that the request names, or the first one, whose bytes `write` writes in place: all of them, for their
+    /// contents are undefined before. A request for another kind of device is an error.
+    pub fn written(
+        &self,
+        ty: TensorType,
+        request: &Request,
+        write: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<DeviceTensor> {
+        self.inner.written(ty, request, write)
+    }
+
     /// A copy on the device that the request names.
     pub fn to_device(
         &self,

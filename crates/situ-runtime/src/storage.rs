@@ -2,7 +2,7 @@
 
 use crate::logical::LogicalDevice;
 use crate::pool::Allocation;
-use situ_core::{DType, DeviceId, Error, Layout, Reason, Result, Shape, TensorType};
+use situ_core::{DType, DeviceId, DeviceKind, Error, Layout, Reason, Result, Shape, TensorType};
 use situ_device::{Arg, Check, Region};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -93,6 +93,19 @@ impl DeviceTensor {
     /// The device it lives on.
     pub fn logical_device(&self) -> &Arc<LogicalDevice> {
         &self.storage.device
+    }
+
+    /// Its elements' bytes where they lie, row-major: of a dense tensor in the host's memory that depends on nothing queued.
+    pub fn host_bytes(&self) -> Option<&[u8]> {
+        if self.device().kind != DeviceKind::Cpu || !self.layout.is_dense() || !self.checks.is_empty() {
+            return None;
+        }
+        let Region { block, offset, bytes } = self.storage.region();
+        let start = self.layout.offset() * self.dtype.size();
+        let region = Region { block, offset: offset + start, bytes: bytes - start };
+        // SAFETY: a tensor's memory is written only by the launch that made it, which has ended on a CPU; the memory lives for as
+        // long as the tensor.
+        unsafe { crate::transfer::host_bytes(&region, self.tensor_type().bytes()) }
     }
 
     pub(crate) fn arg(&self) -> Arg<'_> {

@@ -4,7 +4,7 @@ use crate::apply::apply;
 use crate::current::current_runtime;
 use crate::scope::current_request;
 use crate::tensor::Tensor;
-use situ_core::{DType, Element, Error, Result, Scalar, Shape, TensorType};
+use situ_core::{DType, DeviceSpec, DeviceType, Element, Error, Result, Scalar, Shape, TensorType};
 use situ_ir::ops::{Eye, Fill, Range};
 use std::panic::Location;
 
@@ -119,6 +119,28 @@ pub fn constant<T: Element>(elements: &[T], dims: &[usize]) -> Result<Tensor> {
     let ty = TensorType::new(T::DTYPE, shape);
     let made = current_runtime().constant(bytes, ty, &current_request(), location)?;
     Ok(Tensor::from_concrete(made))
+}
+
+/// A tensor in the host's memory whose bytes, row-major, `write` writes where they will lie: what a loader uses to copy its
+/// data once. `write` must write every byte; a bool is 0 or 1. It lies on the CPU of the scope, or on the first one.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_core::{DType, Shape, TensorType};
+/// let ty = TensorType::new(DType::U8, Shape::new(&[3])?);
+/// let x = situ_tensor::written(ty, |bytes| {
+///     bytes.copy_from_slice(&[1, 2, 3]);
+///     Ok(())
+/// })?;
+/// assert_eq!(x.to_vec::<u8>()?, [1, 2, 3]);
+/// # Ok(()) }
+/// ```
+pub fn written(ty: TensorType, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Tensor> {
+    let mut request = current_request();
+    if request.spec.kind != Some(DeviceType::Cpu) {
+        request.spec = DeviceSpec::device(DeviceType::Cpu, 0);
+    }
+    Ok(Tensor::from_concrete(current_runtime().written(ty, &request, write)?))
 }
 
 /// A shape; an error that names the call where it can't be.

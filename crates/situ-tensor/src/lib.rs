@@ -27,7 +27,7 @@ mod variable;
 
 pub use apply::apply_op;
 pub use control::{cond, while_loop};
-pub use create::{TensorData, arange, constant, eye, full, ones, range, tensor, zeros};
+pub use create::{TensorData, arange, constant, eye, full, ones, range, tensor, written, zeros};
 pub use current::{current_runtime, with_runtime};
 pub use elementwise::where_;
 pub use function::Function;

@@ -199,6 +199,22 @@ impl Tensor {
         self.read(Location::caller())
     }
 
+    /// The elements' bytes where they lie, row-major, without a copy: of a dense tensor on a CPU. `None` for any other.
+    ///
+    /// ```
+    /// # fn main() -> situ_core::Result<()> {
+    /// let x = situ_tensor::tensor([[1u8, 2], [3, 4]])?;
+    /// assert_eq!(x.host_bytes(), Some(&[1, 2, 3, 4][..]));
+    /// assert_eq!(x.transpose(&[])?.host_bytes(), None);
+    /// # Ok(()) }
+    /// ```
+    pub fn host_bytes(&self) -> Option<&[u8]> {
+        match &*self.repr {
+            Repr::Concrete(tensor) => tensor.host_bytes(),
+            Repr::Traced(_) => None,
+        }
+    }
+
     fn bytes_as<T: Element>(
         &self,
         call: &'static str,
