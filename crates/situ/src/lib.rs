@@ -26,6 +26,7 @@
 //!   every fallback with its line of the program.
 //! - [`Function`]: a closure traced once per input signature, planned and run as a whole; [`cond`] and [`while_loop`]
 //!   decide by value inside of one.
+//! - [`data`]: datasets from tensors and files, shuffled, mapped, batched and copied to a device ahead of their use.
 //! - [`config`]: the machine's devices, what programs see of them, and what they may use.
 //!
 //! # What decides where an op runs
@@ -46,6 +47,8 @@ pub use situ_core::{
     DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, MAX_RANK, Policy, Reason,
     Result, Scalar, Shape, TensorType, error, reason,
 };
+/// Datasets: elements from tensors and files, made ready and brought to a device ahead of their use.
+pub use situ_data as data;
 /// Placing cost graphs: the model, the algorithms, their bounds and reasons.
 pub use situ_place as place;
 

@@ -1,0 +1,134 @@
+//! Several elements as one, along a new first axis.
+//!
+//! What lies in the host's memory, rows of tensors above all, is copied into the batch by one memory copy per row; what lies on another device is
+//! stacked there.
+
+use crate::cell::{Cell, Part};
+use crate::stages::map::Surroundings;
+use crate::stream::{Context, Item, Length, Stage, Stream};
+use situ_core::{Error, Result, Shape, TensorType};
+use situ_tensor::{Tensor, stack, written};
+use std::sync::Arc;
+
+pub(crate) struct Batch {
+    pub(crate) from: Arc<dyn Stage>,
+    pub(crate) size: usize,
+    pub(crate) drop_remainder: bool,
+    pub(crate) surroundings: Surroundings,
+}
+
+impl Stage for Batch {
+    fn open(&self, context: &Context) -> Box<dyn Stream> {
+        Box::new(Batches {
+            from: self.from.open(context),
+            size: self.size,
+            drop_remainder: self.drop_remainder,
+            surroundings: self.surroundings.or_on(&context.host),
+            waiting: Vec::new(),
+            ended: false,
+            next: 0,
+        })
+    }
+
+    fn length(&self) -> Length {
+        self.from.length().map(|n| match self.drop_remainder {
+            true => n / self.size,
+            false => n.div_ceil(self.size),
+        })
+    }
+}
+
+struct Batches {
+    from: Box<dyn Stream>,
+    size: usize,
+    drop_remainder: bool,
+    surroundings: Surroundings,
+    waiting: Vec<Item>,
+    ended: bool,
+    next: usize,
+}
+
+impl Batches {
+    fn next(&mut self) -> Option<Item> {
+        while self.waiting.len() < self.size && !self.ended {
+            let before = self.waiting.len();
+            self.from.fill(self.size - before, &mut self.waiting);
+            self.ended = self.waiting.len() == before;
+        }
+        let short = self.waiting.len() < self.size;
+        let failed = self.waiting.iter().any(Result::is_err);
+        if self.waiting.is_empty() || (short && self.drop_remainder && !failed) {
+            return None;
+        }
+        let origin = self.next;
+        self.next += 1;
+        let cells: Result<Vec<Cell>> = self.waiting.drain(..).collect();
+        Some(cells.and_then(|cells| {
+            let made = self.surroundings.enter(|| join(&cells));
+            Ok(Cell { parts: made.map_err(|e| e.of_element("batch", origin))?, origin })
+        }))
+    }
+}
+
+impl Stream for Batches {
+    fn fill(&mut self, max: usize, out: &mut Vec<Item>) {
+        for _ in 0..max {
+            let Some(item) = self.next() else { return };
+            out.push(item);
+            if self.ended {
+                return;
+            }
+        }
+    }
+}
+
+/// The batch of some elements.
+fn join(cells: &[Cell]) -> Result<smallvec::SmallVec<[Part; 2]>> {
+    let parts = cells[0].parts.len();
+    if let Some(other) = cells.iter().find(|c| c.parts.len() != parts) {
+        return Err(Error::argument(
+            "batch",
+            format!(
+                "element {} has {parts} tensors, element {} has {}",
+                cells[0].origin,
+                other.origin,
+                other.parts.len()
+            ),
+            "give every element as many",
+        ));
+    }
+    (0..parts).map(|part| join_part(cells, part).map(Part::Made)).collect()
+}
+
+fn join_part(cells: &[Cell], part: usize) -> Result<Tensor> {
+    let ty = cells[0].parts[part].tensor_type();
+    if let Some(other) = cells.iter().find(|c| c.parts[part].tensor_type() != ty) {
+        return Err(Error::operands(
+            "batch",
+            &[ty, other.parts[part].tensor_type()],
+            format!("elements {} and {} differ", cells[0].origin, other.origin),
+            "map them to one shape and dtype (crop, pad, cast), or use batches of 1",
+        ));
+    }
+    if cells.iter().all(|c| c.parts[part].host_bytes().is_some()) {
+        return gather(cells, part, ty);
+    }
+    let tensors: Vec<Tensor> =
+        cells.iter().map(|c| c.parts[part].clone().into_tensor()).collect::<Result<_>>()?;
+    stack(&tensors.iter().collect::<Vec<_>>(), 0)
+}
+
+fn gather(cells: &[Cell], part: usize, ty: TensorType) -> Result<Tensor> {
+    let mut dims = vec![cells.len()];
+    dims.extend_from_slice(ty.shape.dims());
+    let shape = Shape::new(&dims).map_err(|error| error.of_op("batch", &[ty]))?;
+    written(TensorType::new(ty.dtype, shape), |to| {
+        for (to, cell) in to.chunks_exact_mut(ty.bytes()).zip(cells) {
+            // Asked for before: a tensor's memory stays where it is.
+            if let Some(bytes) = cell.parts[part].host_bytes() {
+                to.copy_from_slice(bytes);
+            }
+        }
+        Ok(())
+    })
+}
