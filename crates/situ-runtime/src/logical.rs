@@ -143,6 +143,9 @@ impl LogicalDevice {
     /// Takes note of work that took `measured` seconds where the model said `modelled`. One sample moves the price by an eighth
     /// of the way, so that a moment's noise does not, and it comes down again as it went up.
     pub(crate) fn observe(&self, measured: f64, modelled: f64) {
+        if modelled <= 0.0 {
+            return;
+        }
         let ratio = (measured / modelled).clamp(0.5, 16.0);
         let slowness = f64::from_bits(self.slowness.load(Relaxed)) * 0.875 + ratio * 0.125;
         self.slowness.store(slowness.to_bits(), Relaxed);

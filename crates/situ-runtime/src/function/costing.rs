@@ -13,7 +13,7 @@ use situ_place::{Device, NodeIndex, Problem, ProblemBuilder};
 use std::sync::Arc;
 
 /// Times that a loop is taken to go round before anybody has counted.
-const TRIPS: f64 = 10.0;
+pub(super) const TRIPS: f64 = 10.0;
 
 /// A problem, and which of its nodes stands for each node of the graph.
 pub(crate) struct Costed {

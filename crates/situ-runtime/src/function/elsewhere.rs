@@ -1,10 +1,11 @@
 //! The plan of a function on a machine that one does not have: the same graph, costed by a profile's figures.
 
-use super::candidates::{dtype, input_types};
+use super::candidates::{dtype, input_types, is_view};
 use super::compile::Compiled;
+use super::costing::TRIPS;
 use situ_core::{DType, DeviceSpec, Error, Result};
-use situ_ir::{Content, NodeId};
-use situ_place::machine::Profile;
+use situ_ir::{Content, Graph, Node, NodeId};
+use situ_place::machine::{Figures, Profile};
 use situ_place::{Answer, Budget, Problem};
 use std::collections::BTreeMap;
 
@@ -45,17 +46,13 @@ impl Compiled {
                     .figures
                     .get(&device.name)
                     .ok_or_else(|| wrong(format!("there are no figures of {}", device.name)))?;
-                let work = match &of.content {
-                    Content::Op(op) => op.work(&input_types(&self.graph, of), &of.types),
-                    // A branch or a loop: as many launches as it has nodes.
-                    _ => situ_ir::Work { class: situ_ir::WorkClass::Elementwise, flops: 0.0, bytes: 0.0 },
-                };
-                let seconds = figures.launch + work.flops / figures.flops + work.bytes / figures.bandwidth;
-                node.cost.insert(device.name.clone(), seconds);
+                node.cost.insert(device.name.clone(), seconds(&self.graph, of, figures));
             }
             if node.cost.is_empty() {
                 // Nothing there is what was asked for: the CPU, as at home.
-                node.cost.insert(host.clone(), 0.0);
+                let figures = profile.figures.get(&host);
+                let figures = figures.ok_or_else(|| wrong(format!("there are no figures of {host}")))?;
+                node.cost.insert(host.clone(), seconds(&self.graph, of, figures));
             }
         }
         let problem = Problem::new(&graph, &profile.machine).map_err(|e| wrong(e.to_string()))?;
@@ -71,7 +68,22 @@ impl Compiled {
     }
 }
 
-/// Whether a scope allows a device of that name; an index that the machine does not have is not insisted on.
+/// Seconds of a node by a device's figures; of a branch the longer side, of a loop as many rounds as it is taken to go.
+fn seconds(graph: &Graph, node: &Node, figures: &Figures) -> f64 {
+    let whole = |g: &Graph| -> f64 { g.nodes().iter().map(|n| seconds(g, n, figures)).sum() };
+    match &node.content {
+        Content::Op(op) if is_view(op) => 0.0,
+        Content::Op(op) => {
+            let work = op.work(&input_types(graph, node), &node.types);
+            figures.launch + work.flops / figures.flops + work.bytes / figures.bandwidth
+        }
+        Content::Cond(cond) => figures.launch + whole(&cond.then).max(whole(&cond.otherwise)),
+        Content::While(repeated) => TRIPS * (whole(&repeated.condition) + whole(&repeated.body)),
+        Content::Input(_) | Content::Capture(_) | Content::Variable(_) => 0.0,
+    }
+}
+
+/// Whether a scope allows a device of that name.
 fn is_meant(asked: &DeviceSpec, name: &str) -> bool {
     let Ok(device) = name.parse::<DeviceSpec>() else { return true };
     (asked.kind.is_none() || asked.kind == device.kind)

@@ -19,7 +19,7 @@ pub(crate) struct Draft {
     pub(crate) source: Source,
     pub(crate) reads: Vec<BufferIndex>,
     pub(crate) writes: Vec<BufferIndex>,
-    /// Seconds it is expected to take, for sharing a device's steps among lanes.
+    /// Seconds its device's model says, whatever the device's price: for sharing steps among lanes, and for judging the model.
     pub(crate) seconds: f64,
     pub(crate) checks: bool,
 }
@@ -204,7 +204,7 @@ impl Lowering<'_> {
         };
         let reads = inputs.iter().map(|o| o.buffer).collect();
         let writes = outputs.iter().map(|o| o.buffer).chain(workspace).collect();
-        let seconds = logical.seconds(&op.work(&types, &node.types));
+        let seconds = logical.costs().compute(&op.work(&types, &node.types));
         self.drafts.push(Draft {
             action: Action::Launch { op: op.clone(), kernel, inputs, outputs: outputs.clone(), workspace },
             device,
@@ -375,7 +375,7 @@ impl Lowering<'_> {
         let kernel = logical.device()?.kernel(&op, &ty, &ty);
         let kernel = kernel.ok_or_else(|| self.broken(node, "a view can't be made dense there"))?;
         let out = self.fresh(device, ty[0], "dense");
-        let seconds = logical.seconds(&op.work(&ty, &ty));
+        let seconds = logical.costs().compute(&op.work(&ty, &ty));
         self.drafts.push(Draft {
             action: Action::Launch { op, kernel, inputs: vec![operand], outputs: vec![out], workspace: None },
             device,

@@ -1,7 +1,7 @@
 //! What a function's steps were measured to take: it replaces what the cost model says, and may call for another placement.
 
 use super::costing::Costed;
-use super::place::Prediction;
+use super::place::{Prediction, moves};
 use super::plan::{Action, Plan};
 use super::record::Timed;
 use situ_core::DeviceId;
@@ -18,8 +18,6 @@ const THEN_ONE_IN: u64 = 64;
 const WORTHWHILE: f64 = 0.03;
 /// A change of the expected time by less than this share is none.
 const NOTICEABLE: f64 = 0.05;
-/// Moves that looking for a better placement may try for each node.
-const MOVES_PER_NODE: u64 = 50;
 
 /// Whether a call is measured. Where nothing could be placed elsewhere, only the first ones are, to correct what is expected.
 pub(super) fn is_sampled(call: u64, has_choice: bool) -> bool {
@@ -136,8 +134,7 @@ impl Measured {
             return (expected, false);
         }
         self.looked_at = Some(now.makespan);
-        let moves = (problem.node_count() as u64 * MOVES_PER_NODE).min(20_000);
-        let budget = Budget::moves(moves).starting_from(&prediction.placement);
+        let budget = Budget::moves(moves(problem.node_count())).starting_from(&prediction.placement);
         let better = situ_place::place("auto", &problem, &budget)
             .is_ok_and(|found| found.makespan < (1.0 - WORTHWHILE) * now.makespan);
         (expected, better)

@@ -32,6 +32,11 @@ pub(crate) struct Prediction {
     pub(crate) has_choice: bool,
 }
 
+/// Moves that a search for a placement of so many nodes may try.
+pub(super) fn moves(nodes: usize) -> u64 {
+    (nodes as u64 * MOVES_PER_NODE).min(MOST_MOVES)
+}
+
 /// Places a graph by a rule. `Ok(None)` where no placement keeps the memory limits.
 pub(crate) fn place(
     graph: &Graph,
@@ -44,8 +49,7 @@ pub(crate) fn place(
         PlacementRule::Auto => "auto",
         PlacementRule::PreferGpu => "rules",
     };
-    let nodes = graph.nodes().len() as u64;
-    let budget = Budget::moves((nodes * MOVES_PER_NODE).min(MOST_MOVES));
+    let budget = Budget::moves(moves(graph.nodes().len()));
     let placement = match situ_place::place(algorithm, &costed.problem, &budget) {
         Ok(placement) => placement,
         Err(PlaceError::Memory(_)) => return Ok(None),
