@@ -49,6 +49,8 @@ pub use situ_core::{
 };
 /// Datasets: elements from tensors and files, made ready and brought to a device ahead of their use.
 pub use situ_data as data;
+/// Layers, losses, metrics, optimizers, and the loop that trains a model with them.
+pub use situ_nn as nn;
 /// Placing cost graphs: the model, the algorithms, their bounds and reasons.
 pub use situ_place as place;
 
