@@ -14,6 +14,7 @@ pub mod policy;
 pub mod reason;
 pub mod request;
 pub mod scalar;
+pub mod scope_name;
 pub mod shape;
 
 pub use budget::{Budget, Reservation};
@@ -26,4 +27,5 @@ pub use policy::Policy;
 pub use reason::Reason;
 pub use request::Request;
 pub use scalar::{Real, Scalar};
+pub use scope_name::ScopeName;
 pub use shape::{Axes, MAX_RANK, Shape, TensorType};

@@ -1,6 +1,6 @@
 //! What a program asks of the ops it calls: the scopes around a call, already merged.
 
-use crate::{DeviceSpec, Policy};
+use crate::{DeviceSpec, Policy, ScopeName};
 
 /// The device and the policies asked for at a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -11,4 +11,6 @@ pub struct Request {
     pub fallback: Option<Policy>,
     /// What to do when an input must be copied; `None`: as the runtime is configured.
     pub copies: Option<Policy>,
+    /// The names around the call: no part of what is asked for.
+    pub name: ScopeName,
 }

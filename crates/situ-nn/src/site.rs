@@ -28,6 +28,8 @@ impl Site {
             spec: self.0.spec.inside(&called.spec),
             fallback: called.fallback.or(self.0.fallback),
             copies: called.copies.or(self.0.copies),
+            // A layer is called where its model calls it, wherever it was made.
+            name: called.name,
         })
     }
 }

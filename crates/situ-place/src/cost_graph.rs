@@ -83,6 +83,13 @@ pub struct GraphFile {
     pub edges: Vec<Edge>,
 }
 
+impl Default for GraphFile {
+    /// No node, no device.
+    fn default() -> GraphFile {
+        GraphFile::new(CostGraph::default(), Machine::default())
+    }
+}
+
 impl GraphFile {
     /// A file of this graph on this machine.
     pub fn new(graph: CostGraph, machine: Machine) -> GraphFile {

@@ -33,7 +33,7 @@ pub use elementwise::where_;
 pub use function::Function;
 pub use image::{Padding, Windows};
 pub use movement::{concat, stack};
-pub use scope::{ScopeGuard, clear_device, copy_policy, device, fallback_policy, with_device};
+pub use scope::{ScopeGuard, clear_device, copy_policy, device, fallback_policy, name_scope, with_device};
 pub use span::Span;
 pub use tape::{Source, Tape};
 pub use tensor::Tensor;

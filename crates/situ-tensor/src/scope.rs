@@ -15,6 +15,7 @@ enum Effect {
     ClearDevice,
     Fallback(Policy),
     Copies(Policy),
+    Name(String),
     /// Everything at once, as it was elsewhere.
     Replace(Request),
 }
@@ -36,6 +37,7 @@ impl Scopes {
                 Effect::ClearDevice => merged.spec = DeviceSpec::default(),
                 Effect::Fallback(policy) => merged.fallback = Some(*policy),
                 Effect::Copies(policy) => merged.copies = Some(*policy),
+                Effect::Name(name) => merged.name = merged.name.inside(name),
                 Effect::Replace(request) => merged = request.clone(),
             }
         }
@@ -115,6 +117,25 @@ pub fn fallback_policy(policy: Policy) -> ScopeGuard {
 /// Opens a scope with its own copy policy.
 pub fn copy_policy(policy: Policy) -> ScopeGuard {
     push(Effect::Copies(policy))
+}
+
+/// Opens a scope that gives the ops inside a name, as a layer does: names nest, and stand before the op's own in explanations,
+/// profiles and patterns (`encoder/dense/matmul`). An op that computes a gradient has the name of its forward op behind `gradient/`.
+/// A name never changes what runs, nor where.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_tensor::{Function, name_scope, tensor};
+/// let double = Function::new(|x| {
+///     let _layer = name_scope("double");
+///     x.add(x)
+/// });
+/// let x = tensor([1.0f32, 2.0])?;
+/// assert_eq!(double.places(&[&x])?[0].full_name(), "double/add");
+/// # Ok(()) }
+/// ```
+pub fn name_scope(name: &str) -> ScopeGuard {
+    push(Effect::Name(name.to_string()))
 }
 
 /// The name of a device.

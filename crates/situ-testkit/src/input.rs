@@ -205,6 +205,7 @@ pub fn strictly_on(device: DeviceId) -> Request {
         spec: DeviceSpec::device(kind, u32::from(device.index)),
         fallback: Some(Policy::Forbid),
         copies: Some(Policy::Forbid),
+        ..Request::default()
     }
 }
 

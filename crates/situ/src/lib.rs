@@ -21,7 +21,7 @@
 //! - [`Tensor`]: immutable, cheap to clone, on one device; [`Variable`]: one that can be assigned.
 //! - [`tensor()`], [`zeros`], [`range`], [`random`] and others make tensors; everything else is a method.
 //! - [`device()`] and [`with_device`] say where the ops inside run; [`fallback_policy`] and [`copy_policy`] say what
-//!   may happen that was not asked for.
+//!   may happen that was not asked for; [`name_scope`] names the ops inside, for people.
 //! - [`Tensor::device`] is where the bytes are, [`Tensor::reason`] is why; [`config::ledger`] lists every copy and
 //!   every fallback with its line of the program.
 //! - [`Function`]: a closure traced once per input signature, planned and run as a whole; [`cond`] and [`while_loop`]
@@ -51,6 +51,8 @@ pub use situ_core::{
 pub use situ_data as data;
 /// Layers, losses, metrics, optimizers, and the loop that trains a model with them.
 pub use situ_nn as nn;
+/// What a program did, recorded: tables, traces, findings.
+pub use situ_observe as observe;
 /// Placing cost graphs: the model, the algorithms, their bounds and reasons.
 pub use situ_place as place;
 
@@ -59,7 +61,8 @@ pub use situ_runtime::{LogicalConfig, PlacementRule, Request, Runtime, costs, fu
 pub use situ_tensor::{
     Function, Padding, ScopeGuard, Source, Span, Tape, Tensor, TensorData, Variable, Windows, apply_op,
     arange, clear_device, concat, cond, constant, copy_policy, current_runtime, device, eye, fallback_policy,
-    full, ones, random, range, scope, stack, tensor, where_, while_loop, with_device, with_runtime, zeros,
+    full, name_scope, ones, random, range, scope, stack, tensor, where_, while_loop, with_device,
+    with_runtime, zeros,
 };
 
 /// Waits for the queued work of every device, and returns its errors.

@@ -105,7 +105,8 @@ impl History for InGraph<'_> {
 
     fn enter(&mut self, step: usize) {
         let node = &self.builder.nodes()[step];
-        (self.request, self.source) = (node.request.clone(), node.source);
+        let name = node.request.name.gradient();
+        (self.request, self.source) = (Request { name, ..node.request.clone() }, node.source);
     }
 
     fn cond_gradient(&mut self, cond: &Cond, at: &Application<'_, Value>) -> Result<Gradients<Value>> {

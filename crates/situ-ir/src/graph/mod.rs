@@ -13,7 +13,7 @@ mod verify;
 pub use build::GraphBuilder;
 
 use crate::ops::{Op, Outputs};
-use situ_core::{Request, TensorType};
+use situ_core::{Request, ScopeName, TensorType};
 use smallvec::SmallVec;
 use std::fmt;
 use std::panic::Location;
@@ -148,12 +148,14 @@ impl fmt::Display for Source {
 }
 
 /// One op of the traced program, as it was before a pass joined it with others.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Part {
     /// Its name.
     pub op: &'static str,
     /// The type of its first output.
     pub ty: TensorType,
+    /// The names around its call.
+    pub name: ScopeName,
     /// Where it was called.
     pub source: Source,
 }
@@ -196,7 +198,8 @@ impl Node {
         match &self.parts.0 {
             Some(parts) => parts.to_vec(),
             None => {
-                let own = |ty| Part { op: self.content.name(), ty, source: self.source };
+                let (op, name, source) = (self.content.name(), self.request.name.clone(), self.source);
+                let own = |ty| Part { op, ty, name, source };
                 self.types.first().map(|ty| own(*ty)).into_iter().collect()
             }
         }

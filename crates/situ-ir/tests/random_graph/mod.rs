@@ -71,7 +71,12 @@ impl Rng {
     fn request(&mut self) -> Request {
         let spec = self.pick(&["", "", "", "", "/GPU:0", "/CPU:0", "/GPU", "/job:a/task:1/device:TPU:3"]);
         let policy = [None, None, None, Some(Policy::Allow), Some(Policy::Warn), Some(Policy::Forbid)];
-        Request { spec: spec.parse().unwrap(), fallback: self.pick(&policy), copies: self.pick(&policy) }
+        Request {
+            spec: spec.parse().unwrap(),
+            fallback: self.pick(&policy),
+            copies: self.pick(&policy),
+            ..Request::default()
+        }
     }
 }
 

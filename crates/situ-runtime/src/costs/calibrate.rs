@@ -92,7 +92,12 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn request(&self) -> Request {
-        Request { spec: self.device.id().spec(), fallback: Some(Policy::Forbid), copies: Some(Policy::Allow) }
+        Request {
+            spec: self.device.id().spec(),
+            fallback: Some(Policy::Forbid),
+            copies: Some(Policy::Allow),
+            ..Request::default()
+        }
     }
 
     fn run(&self, op: &Op, inputs: &[&DeviceTensor]) -> Result<DeviceTensor> {

@@ -34,6 +34,7 @@ impl Scene<'_> {
             spec: self.call.spec.inside(&node.request.spec),
             fallback: node.request.fallback.or(self.call.fallback),
             copies: node.request.copies.or(self.call.copies),
+            name: node.request.name.clone(),
         }
     }
 

@@ -5,7 +5,7 @@ use super::compile::Compiled;
 use super::place::Placed;
 use crate::config::Table;
 use situ_core::reason::{bytes, seconds};
-use situ_core::{DeviceId, DeviceSpec, Reason};
+use situ_core::{DeviceId, DeviceSpec, Reason, ScopeName};
 use situ_ir::graph::Source;
 use situ_ir::{Graph, NodeId};
 use std::fmt;
@@ -17,6 +17,8 @@ pub struct NodePlace {
     pub node: NodeId,
     /// The op, as it was traced.
     pub name: &'static str,
+    /// The names around its call.
+    pub scope: ScopeName,
     /// What the scopes around it asked for.
     pub requested: DeviceSpec,
     /// Where it runs.
@@ -27,6 +29,13 @@ pub struct NodePlace {
     pub source: Source,
     /// Whether it is one of several ops that run as one kernel: those of the same node.
     pub fused: bool,
+}
+
+impl NodePlace {
+    /// The op's name behind the names around its call: `encoder/dense/matmul`.
+    pub fn full_name(&self) -> String {
+        self.scope.of(self.name)
+    }
 }
 
 /// The places of a graph's ops, in the order in which they run; ops that passes joined are listed one by one.
@@ -41,6 +50,7 @@ pub(super) fn places(graph: &Graph, table: &Table, scene: &Scene<'_>, placed: &P
         parts.into_iter().map(move |part| NodePlace {
             node: id,
             name: part.op,
+            scope: part.name,
             requested: requested.clone(),
             device,
             reason,
@@ -214,7 +224,7 @@ impl fmt::Display for Explanation {
             let mark = if joined { "  +" } else { "" };
             let asked =
                 if place.requested.is_empty() { "-".to_string() } else { place.requested.to_string() };
-            write!(f, "  {:<18} {asked:<14} {:<6}", format!("{mark}{}", place.name), place.device)?;
+            write!(f, "  {:<18} {asked:<14} {:<6}", format!("{mark}{}", place.full_name()), place.device)?;
             if joined {
                 writeln!(f, " in the same kernel  {}", place.source)?;
                 continue;

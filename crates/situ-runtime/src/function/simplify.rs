@@ -87,8 +87,12 @@ impl Evaluate for OnDevices<'_> {
             return Ok(None);
         }
         // Where the device lacks the kernel, the op stays in the graph and is met by placement.
-        let request =
-            Request { spec: home.spec(), fallback: Some(Policy::Forbid), copies: Some(Policy::Forbid) };
+        let request = Request {
+            spec: home.spec(),
+            fallback: Some(Policy::Forbid),
+            copies: Some(Policy::Forbid),
+            ..Request::default()
+        };
         let at = Location::caller();
         let mut given = Vec::with_capacity(inputs.len());
         for input in inputs {

@@ -104,7 +104,8 @@ impl History for Walk {
 
     fn enter(&mut self, step: usize) {
         let (request, location) = self.record(step, |record| (record.request.clone(), record.location));
-        (self.request, self.location) = (request, location);
+        let name = request.name.gradient();
+        (self.request, self.location) = (Request { name, ..request }, location);
     }
 
     fn cond_gradient(&mut self, cond: &Cond, at: &Application<'_, Tensor>) -> Result<Gradients<Tensor>> {

@@ -1,0 +1,11 @@
+//! What a program did, as data, and what can be made of it.
+//!
+//! A [`Record`] holds everything: the devices, the graphs with every op's place and reason, what ran when, what was copied and why,
+//! the memory over time. Tables, traces and findings are made from a record alone, so that one that was saved says as much as
+//! one that was just made.
+//! Promises: a record is plain data and stands by itself; reading a bad file is an error that says what is wrong with it.
+//! Leaves to others: gathering events while programs run (`situ-runtime`).
+
+pub mod record;
+
+pub use record::Record;

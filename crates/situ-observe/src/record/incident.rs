@@ -1,0 +1,115 @@
+//! What did not go as it might have: retraces, new placements, fallbacks, and what to do about it.
+
+use serde::{Deserialize, Serialize};
+
+/// A function that was traced again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Retrace {
+    /// When.
+    pub time: f64,
+    /// The function: its name, or the line that made it.
+    pub function: String,
+    /// How often it was traced by then.
+    pub traces: usize,
+    /// The types it was traced for.
+    pub signature: String,
+    /// Why what was there did not do: which argument has another shape or dtype.
+    pub cause: String,
+    /// How long tracing and compiling took.
+    pub seconds: f64,
+}
+
+/// A function that was placed anew.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Replacement {
+    /// When.
+    pub time: f64,
+    /// The function: its name, or the line that made it.
+    pub function: String,
+    /// Seconds that a call was expected to take before.
+    pub before: f64,
+    /// Seconds that a call is expected to take now.
+    pub after: f64,
+    /// Why: better by what was measured, a changed configuration, a lost device.
+    pub cause: String,
+}
+
+/// An op that did not run where it was asked to.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Fallback {
+    /// The op.
+    pub op: String,
+    /// The names around its call.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// The device that was asked for.
+    pub wanted: String,
+    /// The device that ran it.
+    pub device: usize,
+    /// Why.
+    pub reason: String,
+    /// How often it ran there.
+    pub count: u64,
+    /// The line of the program.
+    pub source: String,
+}
+
+/// What sort of advice a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// An op fell back for want of a kernel or a device.
+    Fallback,
+    /// A scope keeps an op where it is slower.
+    Scope,
+    /// The same bytes are copied at every call.
+    RepeatedCopy,
+    /// A device stands still most of the time.
+    Idle,
+    /// A function is traced again and again.
+    Retraces,
+    /// Predictions are far from what was measured.
+    Drift,
+    /// A memory limit keeps ops from their best device.
+    Memory,
+    /// Ops run one by one where a function would run them as one.
+    Eager,
+}
+
+impl FindingKind {
+    /// A word for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingKind::Fallback => "fallback",
+            FindingKind::Scope => "scope",
+            FindingKind::RepeatedCopy => "repeated copy",
+            FindingKind::Idle => "idle device",
+            FindingKind::Retraces => "retraces",
+            FindingKind::Drift => "drift",
+            FindingKind::Memory => "memory",
+            FindingKind::Eager => "eager ops",
+        }
+    }
+}
+
+/// What would make the program faster.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    /// What sort of advice it is.
+    pub kind: FindingKind,
+    /// What is the matter and what to do, in one or two sentences.
+    pub text: String,
+    /// Seconds that it would save at each call, by the placer or by what was measured; zero where nobody can tell.
+    pub gain_seconds: f64,
+    /// How many calls of the record it would save that at.
+    pub calls: u64,
+    /// The plan that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<usize>,
+    /// The nodes of that plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<usize>,
+    /// The eager ops that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub eager: Vec<usize>,
+}

@@ -1,0 +1,114 @@
+//! Questions that every reader of a record asks.
+
+use super::plan::joined;
+use super::{Launch, Node, OpRef, Plan, Record};
+use std::collections::HashMap;
+
+/// What one op took, over all its launches.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OpTotal {
+    /// The names around it and its own.
+    pub name: String,
+    /// Where it ran.
+    pub device: usize,
+    /// The line of the program.
+    pub source: String,
+    /// How often it ran.
+    pub count: u64,
+    /// Seconds together.
+    pub seconds: f64,
+}
+
+impl Record {
+    /// The plan of a call.
+    pub fn plan_of(&self, call: usize) -> &Plan {
+        &self.plans[self.calls[call].plan]
+    }
+
+    /// The node that something was for, if it was one.
+    pub fn node_of(&self, op: OpRef) -> Option<&Node> {
+        match op {
+            OpRef::Node { call, node } => self.plan_of(call).nodes.get(node),
+            OpRef::Eager { .. } => None,
+        }
+    }
+
+    /// The full name of an op: `encoder/dense/matmul`.
+    pub fn name_of(&self, op: OpRef) -> String {
+        match op {
+            OpRef::Node { call, node } => self.plan_of(call).nodes[node].full_name(),
+            OpRef::Eager { eager } => joined(&self.eager[eager].name, &self.eager[eager].op),
+        }
+    }
+
+    /// The line of the program that an op is from.
+    pub fn source_of(&self, op: OpRef) -> &str {
+        match op {
+            OpRef::Node { call, node } => &self.plan_of(call).nodes[node].source,
+            OpRef::Eager { eager } => &self.eager[eager].source,
+        }
+    }
+
+    /// How long each op took together, the longest first.
+    pub fn op_totals(&self) -> Vec<OpTotal> {
+        let key = |launch: &Launch| match launch.op {
+            OpRef::Node { call, node } => (self.calls[call].plan, node, launch.device),
+            OpRef::Eager { eager } => (usize::MAX, eager, launch.device),
+        };
+        let mut sums: HashMap<_, (OpRef, u64, f64)> = HashMap::new();
+        for launch in &self.launches {
+            let sum = sums.entry(key(launch)).or_insert((launch.op, 0, 0.0));
+            sum.1 += 1;
+            sum.2 += launch.end - launch.start;
+        }
+        let total = |((_, _, device), (op, count, seconds)): (_, (OpRef, u64, f64))| OpTotal {
+            name: self.name_of(op),
+            device,
+            source: self.source_of(op).to_string(),
+            count,
+            seconds,
+        };
+        let mut totals: Vec<OpTotal> = sums.into_iter().map(total).collect();
+        totals.sort_by(|a, b| {
+            b.seconds.total_cmp(&a.seconds).then_with(|| (&a.name, &a.source).cmp(&(&b.name, &b.source)))
+        });
+        totals
+    }
+
+    /// Seconds in which each device ran kernels, overlaps counted once.
+    pub fn busy(&self) -> Vec<f64> {
+        let mut spans: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.devices.len()];
+        for launch in &self.launches {
+            spans[launch.device].push((launch.start, launch.end));
+        }
+        spans.into_iter().map(union).collect()
+    }
+
+    /// Bytes copied between memories, and how often.
+    pub fn bytes_moved(&self) -> (u64, usize) {
+        (self.copies.iter().map(|c| c.bytes).sum(), self.copies.len())
+    }
+}
+
+/// The length of the union of spans.
+fn union(mut spans: Vec<(f64, f64)>) -> f64 {
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut total, mut until) = (0.0, f64::NEG_INFINITY);
+    for (start, end) in spans {
+        if end > until {
+            total += end - start.max(until);
+            until = end;
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_spans_count_once() {
+        assert_eq!(union(vec![(2.0, 3.0), (0.0, 1.0), (0.5, 1.5), (0.6, 0.7)]), 2.5);
+    }
+}
