@@ -8,16 +8,29 @@
 //! # What it leaves to others
 //! Gradients and functions (`situ-tensor`), input (`situ-data`), where ops without a scope run (`situ-runtime`).
 
+mod activation;
+mod identity;
+mod initializer;
 mod layer;
+mod layers;
 mod loss;
 mod metric;
 mod pass;
+mod sequential;
 mod site;
 mod weight;
 
+pub use activation::Activation;
+pub use identity::{Entered, Identity};
+pub use initializer::{Fans, Initializer};
 pub use layer::{Layer, Model};
+pub use layers::{
+    Activate, AvgPool2D, BatchNorm, Conv2D, Dense, Dropout, Embedding, Flatten, GlobalAvgPool2D,
+    GlobalMaxPool2D, LayerNorm, MaxPool2D, Reshape, Residual,
+};
 pub use loss::Loss;
 pub use metric::Metric;
 pub use pass::Pass;
+pub use sequential::Sequential;
 pub use site::Site;
-pub use weight::{Maker, Penalty, Weight};
+pub use weight::{Maker, Penalty, Recipe, Weight};

@@ -2,7 +2,7 @@
 
 use crate::apply::{apply, apply_op};
 use crate::tensor::Tensor;
-use situ_core::{Error, Real, Result};
+use situ_core::{Error, Real, Result, TensorType};
 use situ_ir::ops::window::{Format, Window};
 use situ_ir::ops::{BatchNorm, Conv2d, Dropout, Pool2d, PoolKind};
 
@@ -47,7 +47,8 @@ impl Default for Windows {
 }
 
 impl Windows {
-    fn resolve(&self, op: &'static str, x: &Tensor, kernel: [usize; 2]) -> Result<Window> {
+    /// How windows of a size slide over such images: with the padding worked out.
+    pub fn window(&self, op: &'static str, images: TensorType, size: [usize; 2]) -> Result<Window> {
         let window = Window {
             stride: self.stride,
             dilation: self.dilation,
@@ -57,7 +58,7 @@ impl Windows {
         Ok(match self.padding {
             Padding::Valid => window,
             Padding::Explicit(padding) => Window { padding, ..window },
-            Padding::Same => window.same(self.format.image(op, &[x.tensor_type()], x.shape())?.size, kernel),
+            Padding::Same => window.same(self.format.image(op, &[images], &images.shape)?.size, size),
         })
     }
 }
@@ -78,21 +79,21 @@ impl Tensor {
     pub fn conv2d(&self, filter: &Tensor, windows: &Windows) -> Result<Tensor> {
         let types = [self.tensor_type(), filter.tensor_type()];
         let kernel = windows.format.filter("conv2d", &types, filter.shape())?.size;
-        let window = windows.resolve("conv2d", self, kernel)?;
+        let window = windows.window("conv2d", types[0], kernel)?;
         apply(Conv2d { window, groups: windows.groups }, &[self, filter])
     }
 
     /// The largest of each window of each channel.
     #[track_caller]
     pub fn max_pool2d(&self, size: [usize; 2], windows: &Windows) -> Result<Tensor> {
-        let window = windows.resolve("max_pool2d", self, size)?;
+        let window = windows.window("max_pool2d", self.tensor_type(), size)?;
         apply(Pool2d { kind: PoolKind::Max, size, window }, &[self])
     }
 
     /// The mean of each window of each channel; padding does not count.
     #[track_caller]
     pub fn average_pool2d(&self, size: [usize; 2], windows: &Windows) -> Result<Tensor> {
-        let window = windows.resolve("average_pool2d", self, size)?;
+        let window = windows.window("average_pool2d", self.tensor_type(), size)?;
         apply(Pool2d { kind: PoolKind::Average, size, window }, &[self])
     }
 

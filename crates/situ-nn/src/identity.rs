@@ -1,0 +1,157 @@
+//! What a layer is called, and where it was made.
+
+use crate::{Maker, Site, Weight};
+use situ_core::{Error, Result, TensorType};
+use situ_tensor::{ScopeGuard, Tensor};
+
+/// The name of a layer in its model, and the device scope in which it was made. Layers of one's own hold one, too: made in the
+/// constructor, given its path in `build`, entered in `forward`.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_core::{Result, Shape};
+/// use situ_nn::{Identity, Layer, Maker, Model, Pass, Weight};
+/// use situ_tensor::Tensor;
+///
+/// #[derive(Debug)]
+/// struct Double(Identity);
+///
+/// impl Model for Double {
+///     fn forward(&self, input: &Tensor, _: &Pass) -> Result<Tensor> {
+///         let _here = self.0.enter();
+///         input * 2.0
+///     }
+///     fn weights(&self) -> Vec<Weight> {
+///         Vec::new()
+///     }
+/// }
+///
+/// impl Layer for Double {
+///     fn kind(&self) -> &'static str {
+///         "Double"
+///     }
+///     fn identity(&self) -> Option<&Identity> {
+///         Some(&self.0)
+///     }
+///     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {
+///         self.0.build(maker);
+///         Ok(*input)
+///     }
+/// }
+///
+/// let double = Double(Identity::here()).built(&[2], &mut Maker::new(0))?;
+/// assert_eq!(double.identity().unwrap().path(), "double");
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    given: Option<String>,
+    path: String,
+    site: Site,
+}
+
+/// The end of a layer's scope: it lasts until this is dropped.
+#[must_use = "a scope ends when its guard is dropped: bind it to a name"]
+#[derive(Debug)]
+pub struct Entered(
+    #[expect(dead_code, reason = "it is dropped")] ScopeGuard,
+    #[expect(dead_code, reason = "it is dropped")] Option<ScopeGuard>,
+);
+
+impl Identity {
+    /// Without a name, in the scopes around this call.
+    pub fn here() -> Identity {
+        Identity { site: Site::here(), ..Identity::default() }
+    }
+
+    /// The same with a name, which must be the only one of its kind in the model.
+    pub fn named(self, name: impl Into<String>) -> Identity {
+        Identity { given: Some(name.into()), ..self }
+    }
+
+    /// The name that it was given, if it was.
+    pub fn given(&self) -> Option<&str> {
+        self.given.as_deref()
+    }
+
+    /// Its name in its model, below those of the layers around it: `block/dense_1`. Empty until it is built.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Where it was made.
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// Takes the name that the maker has for the layer, and opens the scope in which its weights are made.
+    pub fn build(&mut self, maker: &Maker) -> ScopeGuard {
+        self.take_path(maker);
+        self.site.enter()
+    }
+
+    /// Takes the name that the maker has for the layer: for layers of layers, whose parts have scopes of their own.
+    pub fn take_path(&mut self, maker: &Maker) {
+        maker.path().clone_into(&mut self.path);
+    }
+
+    /// Opens the scope in which its ops run, under its name.
+    pub fn enter(&self) -> Entered {
+        Entered(self.site.enter(), self.enter_name())
+    }
+
+    /// Opens a scope under its name, on no other device: for layers of layers.
+    pub fn enter_name(&self) -> Option<ScopeGuard> {
+        None
+    }
+
+    /// Its path, or else its name, for messages.
+    fn label(&self) -> &str {
+        match (&self.given, self.path.as_str()) {
+            (Some(name), "") => name,
+            (None, "") => "without a name",
+            (_, path) => path,
+        }
+    }
+
+    /// An input that the layer can't take: `kind` is what it is, `wants` what it would take.
+    #[cold]
+    pub fn refuse(&self, kind: &'static str, input: TensorType, wants: &str, help: &str) -> Error {
+        Error::operands(kind, &[input], format!("the layer {} takes {wants}", self.label()), help)
+    }
+
+    /// An argument of the layer that is wrong in itself.
+    #[cold]
+    pub fn reject(&self, kind: &'static str, why: &str, help: &str) -> Error {
+        Error::argument(kind, format!("the layer {}: {why}", self.label()), help)
+    }
+
+    /// The error of an op of this layer, with the layer's name.
+    #[cold]
+    pub fn blame(&self, error: Error) -> Error {
+        let said = |why: String| format!("in the layer {}: {why}", self.label());
+        match error {
+            Error::Operands(mut error) => {
+                error.why = said(error.why);
+                Error::Operands(error)
+            }
+            Error::Argument(mut error) => {
+                error.why = said(error.why);
+                Error::Argument(error)
+            }
+            other => other,
+        }
+    }
+
+    /// The value of a weight; an error that says to build the layer where it has none yet.
+    pub fn value(&self, kind: &'static str, weight: &Option<Weight>) -> Result<Tensor> {
+        match weight {
+            Some(weight) => Ok(weight.variable.value()),
+            None => Err(self.reject(
+                kind,
+                "it has no weights yet",
+                "make it with built(..), build the Sequential that it is in, or let fit do so",
+            )),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Channels normalised over the batch.
+
+use crate::{Identity, Initializer, Layer, Maker, Model, Pass, Recipe, Weight};
+use situ_core::{Result, Shape, TensorType};
+use situ_ir::ops::window::Format;
+use situ_tensor::Tensor;
+
+/// Each channel with mean 0 and variance 1, then scaled and shifted by what is learned.
+///
+/// In training, mean and variance are those of the batch, and moving ones follow them; otherwise the moving ones count. The channels are the
+/// second axis, or the last one (see [`BatchNorm::format`]).
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_nn::{BatchNorm, Layer, Maker, Model, Pass};
+/// let norm = BatchNorm::new().built(&[2], &mut Maker::new(0))?;
+/// let x = situ_tensor::tensor([[0.0f32, 10.0], [2.0, 30.0]])?;
+/// let y = norm.forward(&x, &Pass::training(0, None))?.to_vec::<f32>()?;
+/// assert!(y.iter().zip([-1.0, -1.0, 1.0, 1.0]).all(|(a, b)| (a - b).abs() < 1e-3));
+/// let mean = &norm.weights()[2];
+/// assert_eq!((mean.name.as_str(), mean.trainable), ("batch_norm/moving_mean", false));
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct BatchNorm {
+    format: Format,
+    momentum: f64,
+    epsilon: f64,
+    identity: Identity,
+    scale: Option<Weight>,
+    shift: Option<Weight>,
+    mean: Option<Weight>,
+    variance: Option<Weight>,
+}
+
+const KIND: &str = "BatchNorm";
+
+impl Default for BatchNorm {
+    fn default() -> BatchNorm {
+        BatchNorm::new()
+    }
+}
+
+impl BatchNorm {
+    /// With channels on the second axis, a momentum of 0.99 and an epsilon of 0.001.
+    pub fn new() -> BatchNorm {
+        BatchNorm {
+            format: Format::default(),
+            momentum: 0.99,
+            epsilon: 1e-3,
+            identity: Identity::here(),
+            scale: None,
+            shift: None,
+            mean: None,
+            variance: None,
+        }
+    }
+
+    /// Where the channels are: on the second axis, or on the last.
+    pub fn format(self, format: Format) -> BatchNorm {
+        BatchNorm { format, ..self }
+    }
+
+    /// How much of the moving mean and variance stays in each step.
+    pub fn momentum(self, momentum: f64) -> BatchNorm {
+        BatchNorm { momentum, ..self }
+    }
+
+    /// What is added to the variance.
+    pub fn epsilon(self, epsilon: f64) -> BatchNorm {
+        BatchNorm { epsilon, ..self }
+    }
+
+    /// With a name.
+    pub fn named(self, name: impl Into<String>) -> BatchNorm {
+        BatchNorm { identity: self.identity.named(name), ..self }
+    }
+
+    /// The axis of the channels; an error for an input that has none, or another number of them.
+    fn axis(&self, input: TensorType, channels: Option<usize>) -> Result<usize> {
+        let rank = input.shape.rank();
+        let axis = match self.format {
+            Format::ChannelsFirst => 1,
+            Format::ChannelsLast => rank.max(1) - 1,
+        };
+        if rank >= 2 && channels.is_none_or(|channels| input.shape[axis] == channels) {
+            return Ok(axis);
+        }
+        let channels = channels.map_or_else(|| "channels".into(), |channels| channels.to_string());
+        let wants = match self.format {
+            Format::ChannelsFirst => format!("[batch, {channels}, ..]"),
+            Format::ChannelsLast => format!("[batch, .., {channels}]"),
+        };
+        Err(self.identity.refuse(KIND, input, &wants, "set the layer's format, or reshape the input"))
+    }
+
+    fn follow(&self, weight: &Option<Weight>, value: &Tensor) -> Result<()> {
+        let held = self.identity.value(KIND, weight)?.stop_gradient()?;
+        let away = held.sub(&value.stop_gradient()?)?;
+        match weight {
+            Some(weight) => weight.variable.assign_sub(&(&away * (1.0 - self.momentum))?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Model for BatchNorm {
+    fn forward(&self, input: &Tensor, pass: &Pass) -> Result<Tensor> {
+        let _here = self.identity.enter();
+        let scale = self.identity.value(KIND, &self.scale)?;
+        let shift = self.identity.value(KIND, &self.shift)?;
+        let axis = self.axis(input.tensor_type(), Some(scale.elements()))? as isize;
+        let blamed = |error| self.identity.blame(error);
+        if pass.is_training() {
+            let (y, mean, variance) = input.batch_norm(&scale, &shift, axis, self.epsilon).map_err(blamed)?;
+            self.follow(&self.mean, &mean)?;
+            self.follow(&self.variance, &variance)?;
+            return Ok(y);
+        }
+        let mean = self.identity.value(KIND, &self.mean)?.stop_gradient()?;
+        let variance = self.identity.value(KIND, &self.variance)?.stop_gradient()?;
+        input.batch_norm_by(&mean, &variance, &scale, &shift, axis, self.epsilon).map_err(blamed)
+    }
+
+    fn weights(&self) -> Vec<Weight> {
+        [&self.scale, &self.shift, &self.mean, &self.variance].into_iter().flatten().cloned().collect()
+    }
+}
+
+impl Layer for BatchNorm {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn identity(&self) -> Option<&Identity> {
+        Some(&self.identity)
+    }
+
+    fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {
+        let _here = self.identity.build(maker);
+        let channels = input[self.axis(TensorType::new(maker.dtype(), *input), None)?];
+        for (place, name, initializer, trainable) in [
+            (&mut self.scale, "scale", Initializer::Ones, true),
+            (&mut self.shift, "shift", Initializer::Zeros, true),
+            (&mut self.mean, "moving_mean", Initializer::Zeros, false),
+            (&mut self.variance, "moving_variance", Initializer::Ones, false),
+        ] {
+            let recipe = Recipe::new(name, &[channels], initializer)?;
+            maker.make(place, &Recipe { trainable, ..recipe })?;
+        }
+        Ok(*input)
+    }
+}

@@ -1,0 +1,144 @@
+//! Layers one after the other.
+
+use crate::layer::batch_of;
+use crate::{Identity, Layer, Maker, Model, Pass, Weight};
+use situ_core::{Result, Shape};
+use situ_tensor::Tensor;
+
+/// A model that gives each layer's result to the next. It is a layer itself, so that they nest.
+///
+/// Its layers keep to the scopes in which they were made, and not to the one in which it was put together.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_nn::{Activation, Dense, Layer, Maker, Model, Pass, Sequential};
+/// let model = Sequential::new()
+///     .add(Dense::new(128).activation(Activation::Relu))
+///     .add(Dense::new(10))
+///     .built(&[784], &mut Maker::new(42))?;
+/// let logits = model.forward(&situ_tensor::zeros(&[32, 784], situ_core::DType::F32)?, &Pass::inference())?;
+/// assert_eq!(logits.shape().dims(), [32, 10]);
+/// assert_eq!(model.weights()[2].name, "dense_1/kernel");
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Default)]
+pub struct Sequential {
+    identity: Identity,
+    entries: Vec<Entry>,
+    seed: u64,
+    input: Option<Shape>,
+}
+
+/// A layer, and what is known of it once it is built.
+#[derive(Debug)]
+struct Entry {
+    layer: Box<dyn Layer>,
+    name: String,
+    output: Option<Shape>,
+}
+
+impl Sequential {
+    /// Without layers.
+    pub fn new() -> Sequential {
+        Sequential::default()
+    }
+
+    /// With one more layer at the end. Layers that have weights keep them; the new one gets its own when the model is built again.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it adds a layer, as in other libraries, and no number"
+    )]
+    pub fn add(mut self, layer: impl Layer + 'static) -> Sequential {
+        self.entries.push(Entry { layer: Box::new(layer), name: String::new(), output: None });
+        self.input = None;
+        self
+    }
+
+    /// The seed of the weights, where they are made by training, for the first batch; 0 if it is not set.
+    pub fn seed(self, seed: u64) -> Sequential {
+        Sequential { seed, ..self }
+    }
+
+    /// With a name, which stands before its layers' where it is part of another model.
+    pub fn named(self, name: impl Into<String>) -> Sequential {
+        Sequential { identity: self.identity.named(name), ..self }
+    }
+
+    /// Whether its layers have their weights.
+    pub fn is_built(&self) -> bool {
+        self.input.is_some()
+    }
+
+    /// The shape that it was built for, the first size of which is a batch.
+    pub fn input_shape(&self) -> Option<&Shape> {
+        self.input.as_ref()
+    }
+
+    /// The result of its layers, under no name of its own.
+    pub(crate) fn run(&self, input: &Tensor, pass: &Pass) -> Result<Tensor> {
+        let mut value = input.clone();
+        for entry in &self.entries {
+            value = entry.layer.forward(&value, pass)?;
+        }
+        Ok(value)
+    }
+
+    /// Its layers in order, with their names.
+    pub fn layers(&self) -> impl Iterator<Item = (&str, &dyn Layer)> {
+        self.entries.iter().map(|entry| (entry.name.as_str(), &*entry.layer))
+    }
+}
+
+impl FromIterator<Box<dyn Layer>> for Sequential {
+    fn from_iter<I: IntoIterator<Item = Box<dyn Layer>>>(layers: I) -> Sequential {
+        let entry = |layer| Entry { layer, name: String::new(), output: None };
+        Sequential { entries: layers.into_iter().map(entry).collect(), ..Sequential::default() }
+    }
+}
+
+impl Model for Sequential {
+    fn forward(&self, input: &Tensor, pass: &Pass) -> Result<Tensor> {
+        let _name = self.identity.enter_name();
+        self.run(input, pass)
+    }
+
+    fn weights(&self) -> Vec<Weight> {
+        self.entries.iter().flat_map(|entry| entry.layer.weights()).collect()
+    }
+
+    fn prepare(&mut self, input: &Shape) -> Result<()> {
+        if !self.is_built() {
+            let mut maker = Maker::new(self.seed);
+            self.build(input, &mut maker)?;
+        }
+        Ok(())
+    }
+}
+
+impl Layer for Sequential {
+    fn kind(&self) -> &'static str {
+        "Sequential"
+    }
+
+    fn identity(&self) -> Option<&Identity> {
+        Some(&self.identity)
+    }
+
+    fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {
+        self.identity.take_path(maker);
+        let mut shape = *input;
+        for entry in &mut self.entries {
+            let (name, output) = maker.build(&mut *entry.layer, &shape)?;
+            shape = output;
+            (entry.name, entry.output) = (name, Some(output));
+        }
+        self.input = Some(*input);
+        Ok(shape)
+    }
+
+    /// As of every layer, but that its own name does not stand before its layers': it is the whole model.
+    fn built(mut self, input: &[usize], maker: &mut Maker) -> Result<Self> {
+        self.build(&batch_of(input)?, maker)?;
+        Ok(self)
+    }
+}
