@@ -2,7 +2,7 @@
 
 use crate::{Maker, Site, Weight};
 use situ_core::{Error, Result, TensorType};
-use situ_tensor::{ScopeGuard, Tensor};
+use situ_tensor::{ScopeGuard, Tensor, name_scope};
 
 /// The name of a layer in its model, and the device scope in which it was made. Layers of one's own hold one, too: made in the
 /// constructor, given its path in `build`, entered in `forward`.
@@ -95,14 +95,15 @@ impl Identity {
         maker.path().clone_into(&mut self.path);
     }
 
-    /// Opens the scope in which its ops run, under its name.
+    /// Opens the scope in which its ops run, with its name before theirs.
     pub fn enter(&self) -> Entered {
         Entered(self.site.enter(), self.enter_name())
     }
 
-    /// Opens a scope under its name, on no other device: for layers of layers.
+    /// Opens a scope with its name alone: for layers of layers, whose parts have devices of their own.
     pub fn enter_name(&self) -> Option<ScopeGuard> {
-        None
+        let name = self.path.rsplit('/').next().filter(|name| !name.is_empty())?;
+        Some(name_scope(name))
     }
 
     /// Its path, or else its name, for messages.

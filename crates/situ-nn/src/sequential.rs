@@ -83,6 +83,11 @@ impl Sequential {
         Ok(value)
     }
 
+    /// Its layers in order, with their names and the shapes of what they give, where these are known.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &dyn Layer, Option<&Shape>)> {
+        self.entries.iter().map(|entry| (entry.name.as_str(), &*entry.layer, entry.output.as_ref()))
+    }
+
     /// Its layers in order, with their names.
     pub fn layers(&self) -> impl Iterator<Item = (&str, &dyn Layer)> {
         self.entries.iter().map(|entry| (entry.name.as_str(), &*entry.layer))

@@ -1,0 +1,142 @@
+//! The area under a curve of two rates, as the threshold goes from 0 to 1.
+
+use crate::Metric;
+use crate::losses::same_shape;
+use situ_core::{DType, Error, Result};
+use situ_tensor::{Tensor, concat, constant};
+
+/// Which rates are drawn against each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Curve {
+    /// True positives by false positives.
+    Roc,
+    /// Precision by recall.
+    PrecisionRecall,
+}
+
+/// The area under the curve, from counts at 200 thresholds with straight lines between. Predictions are probabilities, or logits of them.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_nn::Metric;
+/// use situ_nn::metrics::Auc;
+/// use situ_tensor::tensor;
+/// let auc = Auc::roc();
+/// let batch = auc.batch(&tensor([0.1f32, 0.4, 0.35, 0.8])?, &tensor([0, 0, 1, 1])?)?;
+/// assert!((auc.figure(&batch.to_vec::<f32>()?) - 0.75).abs() < 1e-6);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Auc {
+    curve: Curve,
+    thresholds: usize,
+    logits: bool,
+}
+
+/// How far the outer thresholds are outside of 0 to 1: everything is above the first, nothing above the last.
+const BEYOND: f64 = 1e-7;
+
+impl Auc {
+    /// Of true positives by false positives: the chance that a positive example is predicted above a negative one.
+    pub fn roc() -> Auc {
+        Auc { curve: Curve::Roc, thresholds: 200, logits: false }
+    }
+
+    /// Of precision by recall.
+    pub fn precision_recall() -> Auc {
+        Auc { curve: Curve::PrecisionRecall, ..Auc::roc() }
+    }
+
+    /// With that many thresholds: at least 2.
+    pub fn thresholds(self, thresholds: usize) -> Auc {
+        Auc { thresholds, ..self }
+    }
+
+    /// Of predictions that are logits: their sigmoid is what counts.
+    pub fn from_logits(self) -> Auc {
+        Auc { logits: true, ..self }
+    }
+
+    fn levels(&self) -> Vec<f64> {
+        let last = self.thresholds.saturating_sub(1);
+        let level = |at: usize| match at {
+            0 => -BEYOND,
+            at if at == last => 1.0 + BEYOND,
+            at => at as f64 / last as f64,
+        };
+        (0..self.thresholds).map(level).collect()
+    }
+}
+
+impl Metric for Auc {
+    fn name(&self) -> String {
+        match self.curve {
+            Curve::Roc => "auc".into(),
+            Curve::PrecisionRecall => "pr_auc".into(),
+        }
+    }
+
+    /// True positives at each threshold, then false positives.
+    fn sums(&self) -> usize {
+        2 * self.thresholds
+    }
+
+    fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
+        if self.thresholds < 2 {
+            let why = format!("{} thresholds make no curve", self.thresholds);
+            return Err(Error::argument("auc", why, "give at least 2"));
+        }
+        let count = predicted.elements() as isize;
+        let target = same_shape("auc", predicted, target)?.cast(DType::F32)?.reshape(&[1, count])?;
+        let predicted = if self.logits { predicted.sigmoid()? } else { predicted.clone() };
+        let predicted = predicted.cast(DType::F32)?.reshape(&[count, 1])?;
+        let levels: Vec<f32> = self.levels().iter().map(|&level| level as f32).collect();
+        let found = predicted.greater(&constant(&levels, &[1, levels.len()])?)?.cast(DType::F32)?;
+        let sides = concat(&[&target, &(&target.neg()? + 1.0)?], 0)?;
+        sides.matmul(&found)?.reshape(&[2 * self.thresholds as isize])
+    }
+
+    fn figure(&self, sums: &[f32]) -> f64 {
+        if sums.len() != self.sums() || sums.is_empty() {
+            return 0.0;
+        }
+        let (hits, misses) = sums.split_at(self.thresholds);
+        match self.curve {
+            Curve::Roc => area_of_rates(hits, misses),
+            Curve::PrecisionRecall => area_of_precision(hits, misses),
+        }
+    }
+}
+
+/// The part, or 0 of nothing.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn area_of_rates(hits: &[f32], misses: &[f32]) -> f64 {
+    let (positive, negative) = (f64::from(hits[0]), f64::from(misses[0]));
+    let pairs = hits.windows(2).zip(misses.windows(2));
+    pairs
+        .map(|(hit, miss)| {
+            let width = share(f64::from(miss[0] - miss[1]), negative);
+            width * share(f64::from(hit[0] + hit[1]) / 2.0, positive)
+        })
+        .sum()
+}
+
+/// Between two thresholds, hits are taken to grow in step with all that is found; precision then is no straight line, and its
+/// integral has a logarithm.
+fn area_of_precision(hits: &[f32], misses: &[f32]) -> f64 {
+    let positive = f64::from(hits[0]);
+    let pairs = hits.windows(2).zip(misses.windows(2));
+    pairs
+        .map(|(hit, miss)| {
+            let (more, fewer) = (f64::from(hit[0]), f64::from(hit[1]));
+            let (found_more, found_fewer) = (more + f64::from(miss[0]), fewer + f64::from(miss[1]));
+            let slope = share(more - fewer, found_more - found_fewer);
+            let level = fewer - slope * found_fewer;
+            let ratio = if found_more > 0.0 && found_fewer > 0.0 { found_more / found_fewer } else { 1.0 };
+            share(slope * (more - fewer + level * ratio.ln()), positive)
+        })
+        .sum()
+}
