@@ -9,23 +9,29 @@
 //! Gradients and functions (`situ-tensor`), input (`situ-data`), where ops without a scope run (`situ-runtime`).
 
 mod activation;
+pub mod callbacks;
+pub mod checkpoint;
 mod identity;
 mod initializer;
+mod interrupt;
 mod layer;
 mod layers;
 mod loss;
 pub mod losses;
 mod metric;
 pub mod metrics;
+pub mod optimizers;
 mod pass;
 mod sequential;
 mod site;
 mod summary;
+mod train;
 mod weight;
 
 pub use activation::Activation;
 pub use identity::{Entered, Identity};
 pub use initializer::{Fans, Initializer};
+pub use interrupt::Interrupt;
 pub use layer::{Layer, Model};
 pub use layers::{
     Activate, AvgPool2D, BatchNorm, Conv2D, Dense, Dropout, Embedding, Flatten, GlobalAvgPool2D,
@@ -37,4 +43,5 @@ pub use pass::Pass;
 pub use sequential::Sequential;
 pub use site::Site;
 pub use summary::{Summary, SummaryRow, Whereabouts};
+pub use train::{Epoch, Figures, Fit, History, Input, Metrics, Progress, Trainer, Training, compile};
 pub use weight::{Maker, Penalty, Recipe, Weight};

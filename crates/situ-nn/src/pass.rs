@@ -10,6 +10,7 @@ pub struct Pass {
     seed: u64,
     step: Option<Tensor>,
     draws: Cell<u64>,
+    counts: Cell<bool>,
 }
 
 impl Pass {
@@ -20,7 +21,7 @@ impl Pass {
 
     /// A pass of training. `step`, one i32 that counts the steps, makes a compiled pass draw other numbers each time.
     pub fn training(seed: u64, step: Option<Tensor>) -> Pass {
-        Pass { training: true, seed, step, draws: Cell::new(0) }
+        Pass { training: true, seed, step, ..Pass::default() }
     }
 
     /// Whether weights are being trained.
@@ -30,7 +31,13 @@ impl Pass {
 
     /// The counter of steps, if there is one.
     pub fn step(&self) -> Option<&Tensor> {
+        self.counts.set(true);
         self.step.as_ref()
+    }
+
+    /// Whether anybody asked for the counter of steps.
+    pub(crate) fn uses_step(&self) -> bool {
+        self.counts.get()
     }
 
     /// A seed and a stream for a layer that draws random numbers; each call gives another stream.

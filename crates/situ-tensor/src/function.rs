@@ -198,6 +198,12 @@ impl Function {
         Ok(self.prepare(inputs)?.variant.compiled.summary())
     }
 
+    /// Seconds that each device works in a call with inputs like these: measured in the calls that are sampled, as far as it was.
+    #[track_caller]
+    pub fn busy(&self, inputs: &[&Tensor]) -> Result<Vec<(DeviceId, f64)>> {
+        Ok(self.prepare(inputs)?.variant.compiled.busy())
+    }
+
     /// What the passes did for inputs like these, and what they nearly did.
     #[track_caller]
     pub fn passes(&self, inputs: &[&Tensor]) -> Result<Vec<Report>> {

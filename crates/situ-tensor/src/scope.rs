@@ -138,8 +138,8 @@ pub fn name_scope(name: &str) -> ScopeGuard {
     push(Effect::Name(name.to_string()))
 }
 
-/// The name of a device.
-pub(crate) fn on_device(device: DeviceId) -> DeviceSpec {
+/// The name of a device, to open its scope with [`device_spec`].
+pub fn on_device(device: DeviceId) -> DeviceSpec {
     let kind = match device.kind {
         DeviceKind::Cpu => DeviceType::Cpu,
         DeviceKind::Gpu => DeviceType::Gpu,

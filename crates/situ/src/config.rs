@@ -30,8 +30,8 @@ pub use devices::{
 };
 pub use name::DeviceName;
 pub use rules::{
-    clear_ledger, ledger, remove_listener, set_copy_policy, set_fallback_policy, set_inter_op_threads,
-    set_intra_op_threads, set_listener, set_log_placement, set_placement_rule, threads,
+    clear_ledger, ledger, remove_listener, set_copy_policy, set_deterministic, set_fallback_policy,
+    set_inter_op_threads, set_intra_op_threads, set_listener, set_log_placement, set_placement_rule, threads,
 };
 
 pub use situ_device::{Description, DeviceClass};

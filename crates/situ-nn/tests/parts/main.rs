@@ -4,7 +4,6 @@ mod errors;
 mod gpu;
 mod gradients;
 mod initializers;
-mod keras;
 mod layers;
 mod losses;
 mod metrics;

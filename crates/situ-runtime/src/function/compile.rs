@@ -456,6 +456,12 @@ impl Compiled {
         self.measured.lock().unwrap_or_else(|p| p.into_inner()).clone()
     }
 
+    /// Seconds that each device is expected to work in a call: by what was measured of its launches, as far as it was.
+    pub fn busy(&self) -> Vec<(DeviceId, f64)> {
+        let measured = self.measured.lock().unwrap_or_else(|p| p.into_inner());
+        measured.busy(&self.plan)
+    }
+
     /// Seconds a call is expected to take: by what was measured, as far as it was.
     pub fn expected(&self) -> f64 {
         f64::from_bits(self.expected.load(Relaxed))

@@ -8,7 +8,7 @@ use situ_core::DeviceId;
 use situ_ir::NodeId;
 use situ_place::{Budget, Problem, simulate};
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Calls that are all measured, from the first on.
 pub(super) const FIRST: u64 = 5;
@@ -65,6 +65,28 @@ impl Measured {
     /// What a node was measured to take on a device.
     pub(super) fn seconds(&self, node: NodeId, device: DeviceId) -> Option<f64> {
         self.nodes.get(&(node, device))?.median()
+    }
+
+    /// Seconds that each device works in a call of the plan: of launches that were measured what they took, of others what was expected.
+    pub(super) fn busy(&self, plan: &Plan) -> Vec<(DeviceId, f64)> {
+        let mut sums: Vec<(DeviceId, f64)> = Vec::new();
+        let mut known: HashSet<(NodeId, usize)> = HashSet::new();
+        for step in plan.lanes.iter().flat_map(|lane| &lane.steps) {
+            let Action::Launch { .. } = step.action else { continue };
+            let id = plan.devices[step.device].id();
+            let seconds = match self.seconds(step.node, id) {
+                // It is of all launches of the node together.
+                Some(measured) if known.insert((step.node, step.device)) => measured,
+                Some(_) => 0.0,
+                None => step.seconds,
+            };
+            match sums.iter_mut().find(|(device, _)| *device == id) {
+                Some((_, sum)) => *sum += seconds,
+                None => sums.push((id, seconds)),
+            }
+        }
+        sums.sort_by_key(|(device, _)| *device);
+        sums
     }
 
     /// Whether anything was measured.

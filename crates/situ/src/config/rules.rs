@@ -32,6 +32,12 @@ pub fn set_placement_rule(rule: PlacementRule) -> Result<()> {
     current_runtime().set_placement_rule(rule)
 }
 
+/// Whether functions keep the placement they were compiled with, whatever is measured of them later: with it, the same program on the same
+/// machine gives the same bits, and training goes on from a checkpoint as if it had never stopped.
+pub fn set_deterministic(on: bool) -> Result<()> {
+    current_runtime().set_deterministic(on)
+}
+
 /// Threads within one op on CPU devices; `None`, the default: one per core. Results do not depend on it.
 pub fn set_intra_op_threads(threads: Option<usize>) -> Result<()> {
     current_runtime().set_intra_op_threads(threads)

@@ -1,0 +1,42 @@
+//! Checkpoints: training in one safetensors file.
+//!
+//! Weights are under their own names, so that any program that reads safetensors can use them; the optimizer's state is under
+//! `optimizer/`, and the position (step, epoch, batch), the seed and the weights' devices are in the file's metadata.
+//!
+//! # Promises
+//! - A file is written beside the old one, synced, and renamed over it: a kill at any moment leaves the old one or the new one.
+//! - A file that does not fit changes nothing, and the error names every weight that is missing, too many, or of another type.
+//! - With `set_deterministic(true)`, training goes on from a file bit for bit as it would have without the stop.
+//!
+//! # What it leaves to others
+//! When to save (`callbacks::Checkpoint`). One program at a time writes a file.
+
+mod read;
+mod replace;
+mod saved;
+mod write;
+
+pub use read::load_weights;
+pub use write::save_weights;
+
+use situ_core::DType;
+
+/// What the names of the optimizer's tensors begin with.
+const STATE: &str = "optimizer/";
+/// The key of the metadata.
+const KEY: &str = "situ";
+
+fn state_name(state: &str, weight: &str) -> String {
+    format!("{STATE}{state}/{weight}")
+}
+
+fn to_file(dtype: DType) -> safetensors::Dtype {
+    match dtype {
+        DType::F32 => safetensors::Dtype::F32,
+        DType::F64 => safetensors::Dtype::F64,
+        DType::I32 => safetensors::Dtype::I32,
+        DType::I64 => safetensors::Dtype::I64,
+        DType::U8 => safetensors::Dtype::U8,
+        DType::Bool => safetensors::Dtype::BOOL,
+    }
+}

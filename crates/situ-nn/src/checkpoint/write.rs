@@ -1,0 +1,99 @@
+//! Writing.
+
+use super::replace::{replace, unwritten};
+use super::saved::Saved;
+use super::{STATE, state_name, to_file};
+use crate::Weight;
+use crate::train::Training;
+use situ_core::{Error, Result};
+use situ_tensor::{Tensor, Variable};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A tensor whose bytes can be had: in the host's memory already, or read from its device.
+struct Held {
+    tensor: Tensor,
+    read: Option<Vec<u8>>,
+}
+
+impl Held {
+    fn new(variable: &Variable) -> Result<Held> {
+        let tensor = variable.value();
+        let read = if tensor.host_bytes().is_some() { None } else { Some(tensor.to_bytes()?) };
+        Ok(Held { tensor, read })
+    }
+}
+
+impl safetensors::View for &Held {
+    fn dtype(&self) -> safetensors::Dtype {
+        to_file(self.tensor.dtype())
+    }
+    fn shape(&self) -> &[usize] {
+        self.tensor.shape().dims()
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        match &self.read {
+            Some(bytes) => Cow::Borrowed(bytes),
+            None => Cow::Borrowed(self.tensor.host_bytes().unwrap_or_default()),
+        }
+    }
+    fn data_len(&self) -> usize {
+        self.tensor.elements() * self.tensor.dtype().size()
+    }
+}
+
+fn write(path: &Path, tensors: &[(String, Held)], metadata: Option<HashMap<String, String>>) -> Result<()> {
+    replace(path, |beside| {
+        let list = tensors.iter().map(|(name, held)| (name.as_str(), held));
+        safetensors::serialize_to_file(list, metadata, beside).map_err(|e| unwritten(path, e.to_string()))
+    })
+}
+
+fn held(weights: &[Weight]) -> Result<Vec<(String, Held)>> {
+    let mut tensors = Vec::with_capacity(weights.len());
+    for weight in weights {
+        if weight.name.starts_with(STATE) {
+            return Err(Error::argument(
+                "save",
+                format!("a weight has the name {}, and {STATE} is the optimizer's", weight.name),
+                "give its layer another name",
+            ));
+        }
+        tensors.push((weight.name.clone(), Held::new(&weight.variable)?));
+    }
+    Ok(tensors)
+}
+
+/// Writes weights alone to a safetensors file, in the place of what was there.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_nn::checkpoint::{load_weights, save_weights};
+/// use situ_nn::{Maker, Penalty};
+/// use situ_tensor::tensor;
+/// let weight = Maker::new(0).weight("kernel", &tensor([1.0f32, 2.0])?, true, Penalty::default())?;
+/// let path = std::env::temp_dir().join(format!("situ-doc-{}.safetensors", std::process::id()));
+/// save_weights(&path, &[weight.clone()])?;
+/// weight.variable.assign(&tensor([0.0f32, 0.0])?)?;
+/// load_weights(&path, &[weight.clone()])?;
+/// assert_eq!(weight.variable.value().to_vec::<f32>()?, [1.0, 2.0]);
+/// # std::fs::remove_file(path).unwrap();
+/// # Ok(()) }
+/// ```
+pub fn save_weights(path: impl AsRef<Path>, weights: &[Weight]) -> Result<()> {
+    write(path.as_ref(), &held(weights)?, None)
+}
+
+impl Training {
+    /// Writes weights, optimizer state and position to one file: the old file, or the new one, is there at any moment.
+    pub fn save(&mut self, path: &Path) -> Result<()> {
+        // Sums of the epoch under way are part of the position.
+        self.figures()?;
+        let mut tensors = held(&self.weights)?;
+        for (weight, state, variable) in self.stepper.bound().state() {
+            tensors.push((state_name(state, weight), Held::new(variable)?));
+        }
+        write(path, &tensors, Some(Saved::of(self).into_metadata()?))
+    }
+}

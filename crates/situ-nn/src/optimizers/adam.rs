@@ -1,0 +1,93 @@
+//! Adam, with weight decay in the gradient or apart from it.
+
+use super::rule::Fused;
+use super::{Clip, Optimizer, Schedule};
+use situ_core::Real;
+use situ_ir::ops::UpdateKind;
+use std::sync::Arc;
+
+/// Steps by the mean of gradients over the root of their mean square, both corrected for their start at zero.
+///
+/// ```
+/// use situ_nn::optimizers::{Adam, Clip, Optimizer};
+/// let usual: Optimizer = Adam::new(1e-3).into();
+/// let clipped: Optimizer = Adam { clip: Clip::GlobalNorm(1.0), ..Adam::new(1e-3) }.into();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Adam {
+    /// The learning rate.
+    pub rate: Schedule,
+    /// How much of the mean stays.
+    pub beta1: f64,
+    /// How much of the mean square stays.
+    pub beta2: f64,
+    /// Added to the root of the corrected mean square.
+    pub epsilon: f64,
+    /// Weight decay: so much of the weight is added to its gradient.
+    pub decay: f64,
+    /// What is done to gradients first.
+    pub clip: Clip,
+}
+
+impl Adam {
+    /// Betas 0.9 and 0.999, epsilon 1e-8: PyTorch's.
+    pub fn new(rate: impl Into<Schedule>) -> Adam {
+        Adam { rate: rate.into(), beta1: 0.9, beta2: 0.999, epsilon: 1e-8, decay: 0.0, clip: Clip::None }
+    }
+
+    fn optimizer(self, decoupled: bool) -> Optimizer {
+        let kind = UpdateKind::Adam {
+            beta1: Real(self.beta1),
+            beta2: Real(self.beta2),
+            epsilon: Real(self.epsilon),
+        };
+        Optimizer {
+            rule: Arc::new(Fused::new(kind, self.decay, decoupled)),
+            rate: self.rate,
+            clip: self.clip,
+        }
+    }
+}
+
+impl From<Adam> for Optimizer {
+    fn from(adam: Adam) -> Optimizer {
+        adam.optimizer(false)
+    }
+}
+
+/// [`Adam`] with weight decay apart from the gradient: the weight is first multiplied by `1 − rate · decay`.
+///
+/// ```
+/// use situ_nn::optimizers::{AdamW, Optimizer, Schedule};
+/// let rate = Schedule::cosine(3e-4, 100, 10_000);
+/// let optimizer: Optimizer = AdamW { decay: 0.1, ..AdamW::new(rate) }.into();
+/// ```
+#[derive(Clone, Debug)]
+pub struct AdamW {
+    /// The learning rate.
+    pub rate: Schedule,
+    /// How much of the mean stays.
+    pub beta1: f64,
+    /// How much of the mean square stays.
+    pub beta2: f64,
+    /// Added to the root of the corrected mean square.
+    pub epsilon: f64,
+    /// Weight decay.
+    pub decay: f64,
+    /// What is done to gradients first.
+    pub clip: Clip,
+}
+
+impl AdamW {
+    /// Betas 0.9 and 0.999, epsilon 1e-8, decay 0.01: PyTorch's.
+    pub fn new(rate: impl Into<Schedule>) -> AdamW {
+        AdamW { rate: rate.into(), beta1: 0.9, beta2: 0.999, epsilon: 1e-8, decay: 0.01, clip: Clip::None }
+    }
+}
+
+impl From<AdamW> for Optimizer {
+    fn from(adam: AdamW) -> Optimizer {
+        let AdamW { rate, beta1, beta2, epsilon, decay, clip } = adam;
+        Adam { rate, beta1, beta2, epsilon, decay, clip }.optimizer(true)
+    }
+}

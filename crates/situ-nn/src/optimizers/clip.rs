@@ -1,0 +1,90 @@
+//! Limits on gradients, before they are used.
+
+use super::stepper::on;
+use crate::Weight;
+use situ_core::{Error, Result};
+use situ_tensor::Tensor;
+
+/// A limit on gradients.
+///
+/// Norms are clipped as Keras does it, `g · limit / max(norm, limit)`: gradients within the limit are left as they are. (PyTorch adds 1e-6 to
+/// the norm.)
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Clip {
+    /// No limit.
+    #[default]
+    None,
+    /// Every element to the range from −limit to limit.
+    Value(f64),
+    /// Each gradient to a norm of at most this.
+    Norm(f64),
+    /// All gradients together to a norm of at most this.
+    GlobalNorm(f64),
+}
+
+impl Clip {
+    /// Clips the gradients of these weights. Ops run where the weights live; the global norm is added up where the first one does.
+    pub(super) fn apply(self, weights: &[Weight], gradients: &mut [Option<Tensor>]) -> Result<()> {
+        let limit = match self {
+            Clip::None => return Ok(()),
+            Clip::Value(limit) | Clip::Norm(limit) | Clip::GlobalNorm(limit) => limit,
+        };
+        if limit.is_nan() || limit <= 0.0 {
+            return Err(Error::argument(
+                "clip",
+                format!("a limit of {limit} leaves nothing"),
+                "use a positive number",
+            ));
+        }
+        let mut pairs: Vec<(&Weight, &mut Tensor)> =
+            weights.iter().zip(gradients).filter_map(|(w, g)| Some((w, g.as_mut()?))).collect();
+        match self {
+            Clip::None => {}
+            Clip::Value(_) => {
+                for (weight, gradient) in &mut pairs {
+                    let _there = on(&weight.variable);
+                    **gradient = gradient.clip(-limit, limit)?;
+                }
+            }
+            Clip::Norm(_) => {
+                for (weight, gradient) in &mut pairs {
+                    let _there = on(&weight.variable);
+                    let factor = factor(&gradient.square()?.sum(&[])?, limit)?;
+                    **gradient = gradient.mul(&factor)?;
+                }
+            }
+            Clip::GlobalNorm(_) => {
+                let Some((first, gradient)) = pairs.first() else { return Ok(()) };
+                let (first, dtype) = (&first.variable, gradient.dtype());
+                let mut all: Option<Tensor> = None;
+                for (weight, gradient) in &pairs {
+                    let squares = {
+                        let _there = on(&weight.variable);
+                        gradient.square()?.sum(&[])?.cast(dtype)?
+                    };
+                    let _there = on(first);
+                    all = Some(match all {
+                        None => squares,
+                        Some(sum) => sum.add(&squares)?,
+                    });
+                }
+                let Some(all) = all else { return Ok(()) };
+                let factor = {
+                    let _there = on(first);
+                    factor(&all, limit)?
+                };
+                for (weight, gradient) in &mut pairs {
+                    let _there = on(&weight.variable);
+                    **gradient = gradient.mul(&factor.cast(gradient.dtype())?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What gradients with that sum of squares are multiplied by: exactly 1 within the limit.
+fn factor(squares: &Tensor, limit: f64) -> Result<Tensor> {
+    let norm = squares.sqrt()?.clip(limit, f64::from(f32::MAX))?;
+    (&norm / limit)?.reciprocal()
+}

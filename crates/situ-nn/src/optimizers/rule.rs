@@ -1,0 +1,66 @@
+//! The seam of optimizers: the arithmetic of one step of one weight.
+
+use situ_core::{Real, Result};
+use situ_ir::ops::{Update, UpdateKind};
+use situ_tensor::{Tensor, Variable};
+use std::fmt::Debug;
+
+/// A tensor that a rule keeps for each weight, of the weight's shape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct State {
+    /// Its name in checkpoints.
+    pub name: &'static str,
+    /// What it is filled with at first.
+    pub initial: f64,
+}
+
+/// The arithmetic of a step. Optimizers of this crate are one fused op each; a program may write its own of any ops.
+pub trait UpdateRule: Debug + Send + Sync {
+    /// Its name in checkpoints: state of another rule can't be loaded.
+    fn name(&self) -> &'static str;
+
+    /// What it keeps for each weight.
+    fn state(&self) -> Vec<State>;
+
+    /// Changes a weight, and its state, by a gradient. `rates` are two numbers: the learning rate, and the number of the step from 1
+    /// on. It is called in the scope of the weight's device.
+    fn step(&self, weight: &Variable, gradient: &Tensor, rates: &Tensor, state: &[&Variable]) -> Result<()>;
+}
+
+/// A rule that is one kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fused {
+    pub(super) update: Update,
+    pub(super) initial: f64,
+}
+
+impl Fused {
+    pub(super) fn new(kind: UpdateKind, decay: f64, decoupled: bool) -> Fused {
+        Fused { update: Update { kind, decay: Real(decay), decoupled }, initial: 0.0 }
+    }
+}
+
+impl UpdateRule for Fused {
+    fn name(&self) -> &'static str {
+        match self.update.kind {
+            UpdateKind::Sgd { .. } => "sgd",
+            UpdateKind::Adam { .. } => "adam",
+            UpdateKind::RmsProp { .. } => "rmsprop",
+            UpdateKind::Adagrad { .. } => "adagrad",
+        }
+    }
+
+    fn state(&self) -> Vec<State> {
+        let names: &[&'static str] = match self.update.kind {
+            UpdateKind::Sgd { .. } => &["velocity"],
+            UpdateKind::Adam { .. } => &["mean", "mean_square"],
+            UpdateKind::RmsProp { .. } => &["mean_square"],
+            UpdateKind::Adagrad { .. } => &["sum_of_squares"],
+        };
+        names[..self.update.states()].iter().map(|&name| State { name, initial: self.initial }).collect()
+    }
+
+    fn step(&self, weight: &Variable, gradient: &Tensor, rates: &Tensor, state: &[&Variable]) -> Result<()> {
+        weight.step(self.update, gradient, rates, state)
+    }
+}

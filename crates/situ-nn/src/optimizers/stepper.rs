@@ -1,0 +1,259 @@
+//! An optimizer at work on weights: their state, and the clock by which steps are counted.
+
+use super::{Clip, Optimizer, Schedule, UpdateRule};
+use crate::Weight;
+use situ_core::{DType, Error, Result};
+use situ_tensor::scope::{device_spec, on_device};
+use situ_tensor::{ScopeGuard, Tensor, Variable, constant, full, zeros};
+use std::sync::Arc;
+
+/// An optimizer with the state of its weights.
+///
+/// A step has a part on the devices, [`Stepper::apply`], which may be inside a function, and a part on the host, which
+/// [`Stepper::before`] and [`Stepper::after`] are. [`Stepper::step`] is all of them, for loops that are not compiled.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_nn::optimizers::{Optimizer, Sgd};
+/// use situ_nn::{Penalty, Weight};
+/// use situ_tensor::{Tape, Variable, tensor};
+/// let w = Variable::new(&tensor([3.0f32, -2.0])?)?;
+/// let weight = Weight { name: "w".into(), variable: w.clone(), trainable: true, penalty: Penalty::default() };
+/// let mut stepper = Optimizer::from(Sgd::new(0.1)).bind(&[weight])?;
+/// for _ in 0..50 {
+///     let tape = Tape::new();
+///     let loss = w.value().square()?.sum(&[])?;
+///     stepper.step(&tape.gradients(&loss, [&w])?)?;
+/// }
+/// assert!(w.value().to_vec::<f32>()?.iter().all(|w| w.abs() < 1e-3));
+/// assert_eq!(stepper.steps(), 50);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Stepper {
+    bound: Arc<Bound>,
+    rate: Schedule,
+    steps: u64,
+    /// The rate that the clocks have.
+    shown: f64,
+}
+
+/// The part of a stepper that a compiled step holds on to.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    weights: Vec<Weight>,
+    state: Vec<Vec<Variable>>,
+    names: Vec<&'static str>,
+    clocks: Vec<Clock>,
+    /// Which clock each weight goes by.
+    clock_of: Vec<usize>,
+    rule: Arc<dyn UpdateRule>,
+    clip: Clip,
+}
+
+/// The learning rate and the number of steps so far, on one device and of one dtype: what `Update` takes. The host knows both; it
+/// writes them only when the rate changes, so that a step brings nothing to the device.
+#[derive(Debug)]
+struct Clock {
+    rates: Variable,
+    /// What a step adds.
+    tick: Tensor,
+}
+
+/// The scope of a variable's device.
+pub(crate) fn on(variable: &Variable) -> ScopeGuard {
+    device_spec(on_device(variable.device()))
+}
+
+/// Two numbers of a float dtype.
+fn pair(dtype: DType, numbers: [f64; 2]) -> Result<Tensor> {
+    match dtype {
+        DType::F64 => constant(&numbers, &[2]),
+        _ => constant(&numbers.map(|n| n as f32), &[2]),
+    }
+}
+
+impl Clock {
+    fn new(like: &Variable) -> Result<Clock> {
+        let _there = on(like);
+        let rates = Variable::new(&zeros(&[2], like.dtype())?)?;
+        Ok(Clock { rates, tick: pair(like.dtype(), [0.0, 1.0])? })
+    }
+
+    fn fits(&self, weight: &Variable) -> bool {
+        self.rates.device() == weight.device() && self.rates.dtype() == weight.dtype()
+    }
+
+    fn set(&self, rate: f64, steps: u64) -> Result<()> {
+        let _there = on(&self.rates);
+        self.rates.assign(&pair(self.rates.dtype(), [rate, steps as f64])?)
+    }
+}
+
+impl Stepper {
+    pub(super) fn new(optimizer: &Optimizer, weights: &[Weight]) -> Result<Stepper> {
+        let weights: Vec<Weight> = weights.iter().filter(|w| w.trainable).cloned().collect();
+        let kinds = optimizer.rule.state();
+        let (mut clocks, mut clock_of, mut state): (Vec<Clock>, _, _) = (vec![], vec![], vec![]);
+        for weight in &weights {
+            let variable = &weight.variable;
+            if !variable.dtype().is_float() {
+                return Err(Error::operands(
+                    "optimizer",
+                    &[variable.tensor_type()],
+                    format!("the weight {} has no gradient: it is not a float", weight.name),
+                    "mark it as not trainable",
+                ));
+            }
+            let known = clocks.iter().position(|c| c.fits(variable));
+            clock_of.push(match known {
+                Some(clock) => clock,
+                None => {
+                    clocks.push(Clock::new(variable)?);
+                    clocks.len() - 1
+                }
+            });
+            let _there = on(variable);
+            let dims = variable.shape().dims();
+            let made = kinds.iter().map(|kind| {
+                Variable::new(&match variable.dtype() {
+                    DType::F64 => full(dims, kind.initial)?,
+                    _ => full(dims, kind.initial as f32)?,
+                })
+            });
+            state.push(made.collect::<Result<Vec<_>>>()?);
+        }
+        let bound = Bound {
+            weights,
+            state,
+            names: kinds.iter().map(|kind| kind.name).collect(),
+            clocks,
+            clock_of,
+            rule: optimizer.rule.clone(),
+            clip: optimizer.clip,
+        };
+        Ok(Stepper { bound: Arc::new(bound), rate: optimizer.rate.clone(), steps: 0, shown: f64::NAN })
+    }
+
+    /// The weights it changes.
+    pub fn weights(&self) -> &[Weight] {
+        &self.bound.weights
+    }
+
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The learning rate of a step, by the schedule as it is now.
+    pub fn rate_of(&self, step: u64) -> f64 {
+        self.rate.at(step)
+    }
+
+    /// The learning rate of the next step.
+    pub fn rate(&self) -> f64 {
+        self.rate.at(self.steps)
+    }
+
+    /// Another schedule from the next step on. Its steps are counted from the first step of all.
+    pub fn set_rate(&mut self, rate: impl Into<Schedule>) {
+        self.rate = rate.into();
+    }
+
+    /// Changes the weights by these gradients, one for each of [`Stepper::weights`]; a weight without one stays as it is.
+    pub fn apply(&self, gradients: &[Option<Tensor>]) -> Result<()> {
+        self.bound.apply(gradients)
+    }
+
+    /// Before a step: its learning rate goes to the devices, if it differs from the last one.
+    #[inline]
+    pub fn before(&mut self) -> Result<()> {
+        let rate = self.rate.at(self.steps);
+        if rate != self.shown {
+            self.show(rate)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn show(&mut self, rate: f64) -> Result<()> {
+        if !rate.is_finite() {
+            return Err(Error::argument(
+                "optimizer",
+                format!("the learning rate of step {} is {rate} by {:?}", self.steps, self.rate),
+                "use a schedule of finite numbers",
+            ));
+        }
+        for clock in &self.bound.clocks {
+            clock.set(rate, self.steps)?;
+        }
+        self.shown = rate;
+        Ok(())
+    }
+
+    /// After a step.
+    #[inline]
+    pub fn after(&mut self) {
+        self.steps += 1;
+    }
+
+    /// One step, outside of functions.
+    pub fn step(&mut self, gradients: &[Option<Tensor>]) -> Result<()> {
+        self.before()?;
+        self.apply(gradients)?;
+        self.after();
+        Ok(())
+    }
+
+    pub(crate) fn bound(&self) -> &Arc<Bound> {
+        &self.bound
+    }
+
+    /// Goes on as if so many steps had been made.
+    pub(crate) fn resume_at(&mut self, steps: u64) {
+        self.steps = steps;
+        // The clocks are written before the next step, whatever they show.
+        self.shown = f64::NAN;
+    }
+}
+
+impl Bound {
+    pub(crate) fn weights(&self) -> &[Weight] {
+        &self.weights
+    }
+
+    /// The name of the rule.
+    pub(crate) fn rule(&self) -> &'static str {
+        self.rule.name()
+    }
+
+    /// The tensors of state: the weight's name, the state's, and the variable.
+    pub(crate) fn state(&self) -> impl Iterator<Item = (&str, &'static str, &Variable)> {
+        self.weights.iter().zip(&self.state).flat_map(|(weight, state)| {
+            state.iter().zip(&self.names).map(|(variable, name)| (weight.name.as_str(), *name, variable))
+        })
+    }
+
+    pub(crate) fn apply(&self, gradients: &[Option<Tensor>]) -> Result<()> {
+        if gradients.len() != self.weights.len() {
+            return Err(Error::argument(
+                "optimizer",
+                format!("{} gradients for {} weights", gradients.len(), self.weights.len()),
+                "give one for each of Stepper::weights, None where there is none",
+            ));
+        }
+        let mut gradients = gradients.to_vec();
+        self.clip.apply(&self.weights, &mut gradients)?;
+        for clock in &self.clocks {
+            clock.rates.assign_add(&clock.tick)?;
+        }
+        for (number, (weight, gradient)) in self.weights.iter().zip(&gradients).enumerate() {
+            let Some(gradient) = gradient else { continue };
+            let state: Vec<&Variable> = self.state[number].iter().collect();
+            let rates = self.clocks[self.clock_of[number]].rates.value();
+            let _there = on(&weight.variable);
+            self.rule.step(&weight.variable, gradient, &rates, &state)?;
+        }
+        Ok(())
+    }
+}

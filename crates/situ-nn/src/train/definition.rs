@@ -1,0 +1,104 @@
+//! What a compiled step is made of, and what it does: the closures that functions trace.
+
+use super::sums::Sums;
+use crate::optimizers::{Bound, on};
+use crate::{Loss, Metric, Model, Pass, Weight};
+use situ_core::{DType, Error, Result};
+use situ_tensor::{Tape, Tensor, Variable, current_runtime, tensor};
+use std::fmt;
+use std::sync::Arc;
+
+/// A model with all that training it takes.
+pub(crate) struct Definition {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) loss: Box<dyn Loss>,
+    pub(crate) metrics: Vec<Box<dyn Metric>>,
+    pub(crate) bound: Arc<Bound>,
+    /// Weights that the loss adds something for.
+    pub(crate) penalised: Vec<Weight>,
+    /// Steps so far, for layers that draw numbers: written only if one does.
+    pub(crate) counter: Variable,
+    pub(crate) trained: Sums,
+    pub(crate) tested: Sums,
+}
+
+impl Definition {
+    /// One step of training on a batch.
+    pub(crate) fn train(&self, input: &Tensor, target: &Tensor, seed: u64) -> Result<()> {
+        let pass = Pass::training(seed, Some(self.counter.value()));
+        let tape = Tape::new();
+        let predicted = self.model.forward(input, &pass)?;
+        let loss = self.penalty(self.mean_loss(&predicted, target)?)?;
+        let weights = self.bound.weights();
+        let gradients = tape.gradients(&loss, weights.iter().map(|w| &w.variable))?;
+        let aside: Vec<&str> = weights
+            .iter()
+            .zip(&gradients)
+            .filter(|(_, g)| g.is_none())
+            .map(|(w, _)| w.name.as_str())
+            .collect();
+        if !aside.is_empty() {
+            current_runtime().say(format!(
+                "training leaves {} as they are: the loss does not depend on them; is a layer left out of forward?",
+                aside.join(", ")
+            ));
+        }
+        if pass.uses_step() {
+            let _there = on(&self.counter);
+            self.counter.assign_add(&tensor(1i32)?)?;
+        }
+        self.bound.apply(&gradients)?;
+        self.trained.add(&self.metrics, &loss, examples(input)?, &predicted, target)
+    }
+
+    /// The loss and the metrics of a batch, without training.
+    pub(crate) fn test(&self, input: &Tensor, target: &Tensor) -> Result<()> {
+        let predicted = self.model.forward(input, &Pass::inference())?;
+        let loss = self.penalty(self.mean_loss(&predicted, target)?)?;
+        self.tested.add(&self.metrics, &loss, examples(input)?, &predicted, target)
+    }
+
+    fn mean_loss(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
+        let losses = self.loss.of(predicted, target)?;
+        if losses.rank() == 0 { Ok(losses) } else { losses.mean(&[]) }
+    }
+
+    /// The loss with what weights add to it. Each part is computed where its weight lives.
+    fn penalty(&self, mut loss: Tensor) -> Result<Tensor> {
+        for weight in &self.penalised {
+            let added = {
+                let _there = on(&weight.variable);
+                weight.penalty.of(&weight.variable.value())?
+            };
+            loss = loss.add(&added.cast(loss.dtype())?)?;
+        }
+        Ok(loss)
+    }
+}
+
+/// How many examples a batch has.
+pub(super) fn examples(input: &Tensor) -> Result<usize> {
+    input.shape().dims().first().copied().filter(|n| *n > 0).ok_or_else(|| {
+        Error::operands(
+            "fit",
+            &[input.tensor_type()],
+            "a batch has examples along its first axis, one at least",
+            "give batches, or let fit make them of tensors",
+        )
+    })
+}
+
+/// The counter of steps, beside a variable.
+pub(super) fn counter(beside: Option<&Variable>) -> Result<Variable> {
+    let _there = beside.map(on);
+    Variable::new(&situ_tensor::zeros(&[], DType::I32)?)
+}
+
+impl fmt::Debug for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Definition")
+            .field("loss", &self.loss)
+            .field("metrics", &self.metrics)
+            .finish_non_exhaustive()
+    }
+}

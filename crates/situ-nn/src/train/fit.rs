@@ -1,0 +1,173 @@
+//! The loop over epochs and batches.
+
+use super::definition::examples;
+use super::input::count;
+use super::progress::{Display, Progress};
+use super::{Epoch, Figures, History, Input, Training};
+use crate::callbacks::{Callback, Run};
+use crate::interrupt::Interrupt;
+use situ_core::{Error, Result};
+use situ_data::Dataset;
+use situ_tensor::Tensor;
+use std::time::{Duration, Instant};
+
+/// How to fit.
+///
+/// ```
+/// use situ_nn::Fit;
+/// let fit = Fit { epochs: 5, batch_size: 64, ..Fit::default() };
+/// assert_eq!(fit.shuffle, Some(0));
+/// ```
+pub struct Fit<'c> {
+    /// How many epochs to train. One that was begun before, and interrupted, is finished as the first of them.
+    pub epochs: usize,
+    /// Examples of a batch, where tensors are given.
+    pub batch_size: usize,
+    /// Examples to test on after each epoch.
+    pub validation: Option<Input>,
+    /// The seed of the order of examples, which is another in each epoch; `None`: as they are. Only where tensors are given.
+    pub shuffle: Option<u64>,
+    /// What is called on the way.
+    pub callbacks: Vec<Box<dyn Callback + 'c>>,
+    /// What is shown on the way.
+    pub progress: Progress,
+    /// What ends it after the current step.
+    pub interrupt: Interrupt,
+}
+
+impl Default for Fit<'_> {
+    /// One epoch in batches of 32, shuffled by seed 0, with a bar on a terminal and lines elsewhere.
+    fn default() -> Self {
+        Fit {
+            epochs: 1,
+            batch_size: 32,
+            validation: None,
+            shuffle: Some(0),
+            callbacks: Vec::new(),
+            progress: Progress::Auto,
+            interrupt: Interrupt::default(),
+        }
+    }
+}
+
+/// How an epoch ended.
+enum End {
+    Over { steps: u64, time: Duration },
+    Interrupted,
+    Stopped,
+}
+
+/// The callbacks of a run.
+struct Callbacks<'c>(Vec<Box<dyn Callback + 'c>>);
+
+impl Callbacks<'_> {
+    /// Calls all; true if one of them asked to stop.
+    fn call(
+        &mut self,
+        training: &mut Training,
+        interrupted: bool,
+        mut each: impl FnMut(&mut dyn Callback, &mut Run<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let mut run = Run::new(training, interrupted);
+        for callback in &mut self.0 {
+            each(&mut **callback, &mut run)?;
+        }
+        Ok(run.stops())
+    }
+}
+
+impl Training {
+    pub(super) fn evaluate(&mut self, input: &Input, batch_size: usize) -> Result<Figures> {
+        let batches = input.batches(batch_size, None, self.home())?;
+        self.tested(batches.epoch(0))
+    }
+
+    pub(super) fn fit(&mut self, input: &Input, fit: Fit<'_>) -> Result<History> {
+        let batches = input.batches(fit.batch_size, fit.shuffle, self.home())?;
+        let validation = match &fit.validation {
+            Some(input) => Some(input.batches(fit.batch_size, None, self.home())?),
+            None => None,
+        };
+        let mut display = Display::new(fit.progress);
+        let mut callbacks = Callbacks(fit.callbacks);
+        let mut history = History::default();
+        let last = self.position.epoch + fit.epochs as u64;
+        history.stopped = callbacks.call(self, false, |c, run| c.on_train_begin(run))?;
+        while self.position.epoch < last && !history.stopped && !history.interrupted {
+            if self.position.batch == 0 {
+                self.begin_figures()?;
+            }
+            history.stopped = callbacks.call(self, false, |c, run| c.on_epoch_begin(run))?;
+            if history.stopped {
+                break;
+            }
+            let number = self.position.epoch;
+            display.begin(number, last, self.position.batch, count(&batches));
+            match self.epoch(&batches, &fit.interrupt, &mut callbacks, &mut display)? {
+                End::Interrupted => history.interrupted = true,
+                End::Stopped => history.stopped = true,
+                End::Over { steps, time } => {
+                    let mut figures = self.figures()?;
+                    let rate = self.stepper.rate_of(self.steps().saturating_sub(1));
+                    self.position = super::Position { epoch: number + 1, batch: 0 };
+                    if let Some(validation) = &validation {
+                        display.validating();
+                        let tested = self.tested(validation.epoch(0))?;
+                        figures = figures.joined("val_", &tested);
+                    }
+                    display.end(&figures, steps, time);
+                    history.stopped = callbacks.call(self, false, |c, run| c.on_epoch_end(run, &figures))?;
+                    history.epochs.push(Epoch { number, figures, rate, steps, time });
+                }
+            }
+        }
+        callbacks.call(self, history.interrupted, |c, run| c.on_train_end(run))?;
+        display.done(history.interrupted);
+        Ok(history)
+    }
+
+    /// The steps of one epoch, from where it was left.
+    fn epoch(
+        &mut self,
+        batches: &Dataset<(Tensor, Tensor)>,
+        interrupt: &Interrupt,
+        callbacks: &mut Callbacks<'_>,
+        display: &mut Display,
+    ) -> Result<End> {
+        let watched = callbacks.0.iter().any(|c| c.watches_batches());
+        let start = Instant::now();
+        let mut steps = 0u64;
+        let done = self.position.batch as usize;
+        for batch in batches.epoch(self.position.epoch).skip(done) {
+            if interrupt.is_set() {
+                return Ok(End::Interrupted);
+            }
+            let (x, y) = batch?;
+            examples(&x)?;
+            self.step(&x, &y)?;
+            self.position.batch += 1;
+            steps += 1;
+            if watched && callbacks.call(self, false, |c, run| c.on_batch_end(run))? {
+                return Ok(End::Stopped);
+            }
+            if display.is_due() {
+                let figures = self.figures()?;
+                let busy = self.step_function().busy(&[&x, &y])?;
+                display.show(self.position.batch, &figures, steps, start.elapsed(), &busy);
+            }
+        }
+        if interrupt.is_set() && steps == 0 {
+            return Ok(End::Interrupted);
+        }
+        if self.position.batch == 0 {
+            return Err(Error::argument(
+                "fit",
+                "the input has no batches",
+                "give it at least one example; batch_exact drops what is less than a batch",
+            ));
+        }
+        // The time of steps, with what devices still have to do.
+        self.figures()?;
+        Ok(End::Over { steps, time: start.elapsed() })
+    }
+}

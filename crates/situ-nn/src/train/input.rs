@@ -1,0 +1,85 @@
+//! What fit and evaluate are given: tensors of examples, or batches.
+
+use situ_core::{DeviceId, DeviceKind, Error, Result, Shape};
+use situ_data::{Dataset, Length};
+use situ_tensor::Tensor;
+
+/// Examples with their targets: two tensors, which are cut into batches, or a dataset of batches, which is used as it is.
+#[derive(Clone)]
+pub enum Input {
+    /// Inputs and targets, an example to a row.
+    Tensors(Tensor, Tensor),
+    /// Batches, an epoch at a time.
+    Batches(Dataset<(Tensor, Tensor)>),
+}
+
+impl From<(&Tensor, &Tensor)> for Input {
+    fn from((x, y): (&Tensor, &Tensor)) -> Input {
+        Input::Tensors(x.clone(), y.clone())
+    }
+}
+impl From<(Tensor, Tensor)> for Input {
+    fn from((x, y): (Tensor, Tensor)) -> Input {
+        Input::Tensors(x, y)
+    }
+}
+impl From<&Dataset<(Tensor, Tensor)>> for Input {
+    fn from(batches: &Dataset<(Tensor, Tensor)>) -> Input {
+        Input::Batches(batches.clone())
+    }
+}
+impl From<Dataset<(Tensor, Tensor)>> for Input {
+    fn from(batches: Dataset<(Tensor, Tensor)>) -> Input {
+        Input::Batches(batches)
+    }
+}
+
+impl Input {
+    /// The shape of a batch of inputs, to make weights for.
+    pub(super) fn first_shape(&self) -> Result<Shape> {
+        match self {
+            Input::Tensors(x, _) => Ok(*x.shape()),
+            Input::Batches(batches) => match batches.epoch(0).next() {
+                Some(batch) => Ok(*batch?.0.shape()),
+                None => {
+                    Err(Error::argument("fit", "the input has no batches", "give it at least one example"))
+                }
+            },
+        }
+    }
+
+    /// As batches of that size, in the order of a seed if there is one. Inputs are brought to `device` ahead of their use if that is a
+    /// GPU; targets are small, and go where the loss is with the step.
+    pub(super) fn batches(
+        &self,
+        size: usize,
+        shuffled: Option<u64>,
+        device: DeviceId,
+    ) -> Result<Dataset<(Tensor, Tensor)>> {
+        let (x, y) = match self {
+            Input::Batches(batches) => return Ok(batches.clone()),
+            Input::Tensors(x, y) => (x, y),
+        };
+        let rows = x.shape().dims().first().copied().unwrap_or(0);
+        let mut examples = Dataset::from_tensors((x.clone(), y.clone()))?;
+        if let Some(seed) = shuffled
+            && rows > 0
+        {
+            examples = examples.shuffle(rows, seed);
+        }
+        let batches = examples.batch(size);
+        if device.kind == DeviceKind::Cpu {
+            return Ok(batches);
+        }
+        let name = device.to_string();
+        Ok(batches.map(move |(x, y)| Ok((x.to_device(&name)?, y))).prefetch(2))
+    }
+}
+
+/// How many batches an epoch has, if that is known.
+pub(super) fn count(batches: &Dataset<(Tensor, Tensor)>) -> Option<u64> {
+    match batches.length() {
+        Length::Known(count) => Some(count as u64),
+        _ => None,
+    }
+}

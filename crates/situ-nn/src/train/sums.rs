@@ -1,0 +1,119 @@
+//! Sums of losses and metrics: on the device inside a compiled step, and on the host where they are read now and then.
+
+use super::Figures;
+use crate::Metric;
+use crate::optimizers::on;
+use situ_core::{DType, Error, Result};
+use situ_tensor::{Tensor, Variable, concat, zeros};
+use std::sync::Arc;
+
+/// Examples after which sums are read even if nobody watches: f32 can't count much further.
+const MOST_EXAMPLES: u64 = 1 << 20;
+
+/// The sums on a device: of the loss first, then of each metric.
+#[derive(Debug)]
+pub(crate) struct Sums {
+    held: Variable,
+    none: Tensor,
+}
+
+impl Sums {
+    /// Sums for these metrics, beside a variable (the last weight: near to where the loss is).
+    pub(crate) fn new(metrics: &[Box<dyn Metric>], beside: Option<&Variable>) -> Result<Sums> {
+        let _there = beside.map(on);
+        let count = 1 + metrics.iter().map(|m| m.sums()).sum::<usize>();
+        let none = zeros(&[count], DType::F32)?;
+        Ok(Sums { held: Variable::new(&none)?, none })
+    }
+
+    /// Adds a batch. `loss` is its mean.
+    pub(crate) fn add(
+        &self,
+        metrics: &[Box<dyn Metric>],
+        loss: &Tensor,
+        examples: usize,
+        predicted: &Tensor,
+        target: &Tensor,
+    ) -> Result<()> {
+        let loss = (&loss.cast(DType::F32)? * examples as f64)?;
+        let mut parts = vec![loss.reshape(&[1])?];
+        for metric in metrics {
+            let part = metric.batch(predicted, target)?;
+            if part.dtype() != DType::F32 || part.elements() != metric.sums() {
+                return Err(Error::operands(
+                    "metric",
+                    &[part.tensor_type()],
+                    format!("{} says that it has {} sums of f32", metric.name(), metric.sums()),
+                    "give as many from Metric::batch",
+                ));
+            }
+            parts.push(part.reshape(&[metric.sums() as isize])?);
+        }
+        if let [only] = &parts[..] {
+            return self.held.assign_add(only);
+        }
+        let _there = on(&self.held);
+        self.held.assign_add(&concat(&parts.iter().collect::<Vec<_>>(), 0)?)
+    }
+
+    /// Reads the sums and begins anew. It waits for the device.
+    fn take(&self) -> Result<Vec<f32>> {
+        let sums = self.held.value().to_vec::<f32>()?;
+        self.held.assign(&self.none)?;
+        Ok(sums)
+    }
+}
+
+/// Sums as far as the host has read them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Totals {
+    pub(crate) sums: Vec<f64>,
+    pub(crate) examples: u64,
+    /// Examples on the device that have not been read.
+    pub(crate) unread: u64,
+}
+
+impl Totals {
+    /// Counts a batch that was added on the device.
+    #[inline]
+    pub(crate) fn count(&mut self, examples: usize, on_device: &Sums) -> Result<()> {
+        self.unread += examples as u64;
+        if self.unread >= MOST_EXAMPLES { self.read(on_device) } else { Ok(()) }
+    }
+
+    /// Takes in what is on the device.
+    pub(crate) fn read(&mut self, on_device: &Sums) -> Result<()> {
+        if self.unread == 0 {
+            return Ok(());
+        }
+        let sums = on_device.take()?;
+        self.sums.resize(sums.len(), 0.0);
+        for (total, new) in self.sums.iter_mut().zip(sums) {
+            *total += f64::from(new);
+        }
+        self.examples += self.unread;
+        self.unread = 0;
+        Ok(())
+    }
+
+    /// Begins anew; what is on the device is let go.
+    pub(crate) fn reset(&mut self, on_device: &Sums) -> Result<()> {
+        *self = Totals::default();
+        on_device.held.assign(&on_device.none)
+    }
+
+    /// The figures of all that was read.
+    pub(crate) fn figures(&self, names: &Arc<[String]>, metrics: &[Box<dyn Metric>]) -> Figures {
+        if self.examples == 0 {
+            return Figures::default();
+        }
+        let mut values = vec![self.sums[0] / self.examples as f64];
+        let mut at = 1;
+        for metric in metrics {
+            let sums: Vec<f32> = self.sums[at..at + metric.sums()].iter().map(|s| *s as f32).collect();
+            values.push(metric.figure(&sums));
+            at += metric.sums();
+        }
+        Figures::new(names.clone(), values)
+    }
+}

@@ -1,0 +1,223 @@
+//! The state of training: compiled steps, the optimizer, where in the data they are. Callbacks and checkpoints see this.
+
+use super::Figures;
+use super::definition::{Definition, counter, examples};
+use super::sums::{Sums, Totals};
+use crate::optimizers::{Optimizer, Schedule, Stepper};
+use crate::{Loss, Metric, Model, Weight};
+use situ_core::{DeviceId, Error, Result};
+use situ_tensor::{Function, Tensor, Variable, concat};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Where training is in its data.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Position {
+    /// Epochs that are over.
+    pub(crate) epoch: u64,
+    /// Batches of this epoch that are over.
+    pub(crate) batch: u64,
+}
+
+/// A model in training: its weights, its compiled steps, the optimizer and the position in the data.
+#[derive(Debug)]
+pub struct Training {
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) weights: Vec<Weight>,
+    pub(crate) stepper: Stepper,
+    step: Function,
+    seed: u64,
+    test: Function,
+    predict: Function,
+    names: Arc<[String]>,
+    pub(crate) position: Position,
+    pub(crate) totals: Totals,
+    tested: Totals,
+}
+
+impl Training {
+    pub(super) fn new(
+        model: Arc<dyn Model>,
+        optimizer: &Optimizer,
+        loss: Box<dyn Loss>,
+        metrics: Vec<Box<dyn Metric>>,
+        seed: u64,
+    ) -> Result<Training> {
+        let weights = model.weights();
+        check_names(&weights)?;
+        let stepper = optimizer.bind(&weights)?;
+        let (first, last) = (weights.first().map(|w| &w.variable), weights.last().map(|w| &w.variable));
+        let (trained, tested) = (Sums::new(&metrics, last)?, Sums::new(&metrics, last)?);
+        let names: Vec<String> =
+            std::iter::once("loss".to_string()).chain(metrics.iter().map(|m| m.name())).collect();
+        let definition = Arc::new(Definition {
+            model,
+            loss,
+            metrics,
+            bound: stepper.bound().clone(),
+            penalised: weights.iter().filter(|w| w.trainable && !w.penalty.is_none()).cloned().collect(),
+            counter: counter(first)?,
+            trained,
+            tested,
+        });
+        let (of_test, of_predict) = (definition.clone(), definition.clone());
+        Ok(Training {
+            step: step_of(&definition, seed),
+            seed,
+            test: Function::many(move |batch| of_test.test(&batch[0], &batch[1]).map(|()| vec![])),
+            predict: Function::new(move |x| of_predict.model.forward(x, &crate::Pass::inference())),
+            definition,
+            weights,
+            stepper,
+            names: names.into(),
+            position: Position::default(),
+            totals: Totals::default(),
+            tested: Totals::default(),
+        })
+    }
+
+    /// The model's weights.
+    pub fn weights(&self) -> &[Weight] {
+        &self.weights
+    }
+
+    /// The optimizer with its state.
+    pub fn stepper(&self) -> &Stepper {
+        &self.stepper
+    }
+
+    /// Another learning rate from the next step on.
+    pub fn set_rate(&mut self, rate: impl Into<Schedule>) {
+        self.stepper.set_rate(rate);
+    }
+
+    /// Steps of training so far.
+    pub fn steps(&self) -> u64 {
+        self.stepper.steps()
+    }
+
+    /// Epochs of training that are over.
+    pub fn epochs(&self) -> u64 {
+        self.position.epoch
+    }
+
+    /// Batches of the epoch under way that are over: 0 between epochs.
+    pub fn batch(&self) -> u64 {
+        self.position.batch
+    }
+
+    /// The function that is a step of training on a batch of inputs and targets: to see what it does where
+    /// ([`Function::places`], [`Function::explain`]). Calling it would leave the host's count of steps behind:
+    /// [`Training::train_on_batch`] is for that.
+    pub fn step_function(&self) -> &Function {
+        &self.step
+    }
+
+    /// Where the first weight lives: inputs are wanted there.
+    pub(super) fn home(&self) -> DeviceId {
+        self.weights.first().map_or(DeviceId::CPU0, |w| w.variable.device())
+    }
+
+    /// One step. Its loss and metrics stay on the device.
+    #[inline]
+    pub(super) fn step(&mut self, input: &Tensor, target: &Tensor) -> Result<()> {
+        if self.stepper.weights().is_empty() {
+            return Err(Error::argument(
+                "fit",
+                "the model has no weights to train",
+                "build it before it is compiled, or give it layers that have weights",
+            ));
+        }
+        self.stepper.before()?;
+        self.step.call_many(&[input, target])?;
+        self.stepper.after();
+        let count = input.shape().dims().first().copied().unwrap_or(0);
+        self.totals.count(count, &self.definition.trained)
+    }
+
+    /// One step on a batch; gives its loss and metrics.
+    pub fn train_on_batch(&mut self, input: &Tensor, target: &Tensor) -> Result<Figures> {
+        self.begin_figures()?;
+        self.step(input, target)?;
+        let figures = self.figures()?;
+        self.begin_figures()?;
+        Ok(figures)
+    }
+
+    /// Loss and metrics of the epoch so far. It waits for the devices.
+    pub fn figures(&mut self) -> Result<Figures> {
+        self.totals.read(&self.definition.trained)?;
+        Ok(self.totals.figures(&self.names, &self.definition.metrics))
+    }
+
+    pub(crate) fn begin_figures(&mut self) -> Result<()> {
+        self.totals.reset(&self.definition.trained)
+    }
+
+    /// Loss and metrics of batches, without training.
+    pub(super) fn tested(
+        &mut self,
+        batches: impl Iterator<Item = Result<(Tensor, Tensor)>>,
+    ) -> Result<Figures> {
+        self.tested.reset(&self.definition.tested)?;
+        for batch in batches {
+            let (x, y) = batch?;
+            let count = examples(&x)?;
+            self.test.call_many(&[&x, &y])?;
+            self.tested.count(count, &self.definition.tested)?;
+        }
+        self.tested.read(&self.definition.tested)?;
+        Ok(self.tested.figures(&self.names, &self.definition.metrics))
+    }
+
+    /// What the model gives for examples, computed `size` at a time.
+    pub(super) fn predicted(&self, input: &Tensor, size: usize) -> Result<Tensor> {
+        let count = examples(input)?;
+        if size == 0 {
+            return Err(Error::argument("predict", "a batch of 0 examples", "use at least 1"));
+        }
+        if count <= size {
+            return self.predict.call(input);
+        }
+        let mut parts = Vec::new();
+        for start in (0..count).step_by(size) {
+            parts.push(self.predict.call(&input.narrow(0, start, count.min(start + size))?)?);
+        }
+        concat(&parts.iter().collect::<Vec<_>>(), 0)
+    }
+
+    /// The seed of layers that draw numbers.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Another seed. It is a constant of the compiled step, which is traced again if it changes.
+    pub(crate) fn set_seed(&mut self, seed: u64) {
+        if seed != self.seed {
+            self.seed = seed;
+            self.step = step_of(&self.definition, seed);
+        }
+    }
+
+    /// The counter of steps on the device.
+    pub(crate) fn counter(&self) -> &Variable {
+        &self.definition.counter
+    }
+}
+
+fn step_of(definition: &Arc<Definition>, seed: u64) -> Function {
+    let definition = definition.clone();
+    Function::many(move |batch| definition.train(&batch[0], &batch[1], seed).map(|()| vec![]))
+}
+
+fn check_names(weights: &[Weight]) -> Result<()> {
+    let mut seen = HashSet::new();
+    match weights.iter().find(|w| !seen.insert(w.name.as_str())) {
+        None => Ok(()),
+        Some(twice) => Err(Error::argument(
+            "compile",
+            format!("two weights have the name {}", twice.name),
+            "give layers names that differ: checkpoints go by them",
+        )),
+    }
+}
