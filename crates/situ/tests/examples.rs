@@ -21,11 +21,13 @@ examples! {
     seed_001_b "../examples/seed_001_b.rs";
     seed_001_c "../examples/seed_001_c.rs";
     seed_002_a "../examples/seed_002_a.rs";
-    seed_002_b "../examples/seed_002_b.rs";
     seed_002_c "../examples/seed_002_c.rs";
     overlapped_batches "../examples/overlapped_batches.rs";
     seed_003_a "../examples/seed_003_a.rs";
     seed_004_a "../examples/seed_004_a.rs";
+    seed_003_b "../examples/seed_003_b.rs";
+    seed_004_b "../examples/seed_004_b.rs";
+    mnist "../examples/mnist.rs";
 }
 
 const CPU: DeviceId = DeviceId::CPU0;
@@ -207,33 +209,6 @@ fn seed_002_a_copies_the_product_to_the_cpu_once_and_books_it() {
 }
 
 #[test]
-fn seed_002_b_predicts_batch_by_batch_where_the_model_is_and_moves_each_batch_once() {
-    let check = |outcome: &seed_002_b::Outcome, home: DeviceId| {
-        let rows: Vec<usize> = outcome.predictions.iter().map(|batch| batch.shape()[0]).collect();
-        assert_eq!(rows, [1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 784]);
-        assert!(outcome.predictions.iter().all(|batch| batch.device() == home));
-        assert!(outcome.classes.iter().all(|batch| batch.device() == CPU));
-        let first = outcome.predictions[0].to_vec::<f32>().unwrap();
-        let class = outcome.classes[0].to_vec::<i32>().unwrap()[0] as usize;
-        assert!(first[..10].iter().all(|score| *score <= first[class]));
-        assert_eq!(outcome.summary.bytes[&home], (100 * 64 + 64 + 64 * 10 + 10) * 4);
-    };
-    let (outcome, warnings, _runtime) = without_gpu(seed_002_b::program);
-    check(&outcome, CPU);
-    assert!(warnings.iter().any(|w| w.contains("there is no GPU:0")), "{warnings:?}");
-
-    let Some((outcome, warnings, runtime)) = with_gpu(seed_002_b::program) else { return };
-    check(&outcome, GPU);
-    assert!(warnings.is_empty(), "{warnings:?}");
-    let weights = outcome.summary.bytes[&GPU] as u64;
-    assert_eq!(
-        runtime.ledger().bytes(CPU, GPU),
-        10_000 * 100 * 4 + weights,
-        "every row once, and the weights"
-    );
-}
-
-#[test]
 fn seed_003_a_counts_gpus_and_may_set_growth_at_any_time_without_live_tensors() {
     let (counts, _, _runtime) = without_gpu(seed_003_a::program);
     assert_eq!(counts, (0, 0));
@@ -268,7 +243,7 @@ fn seed_004_a_sums_on_two_devices() {
 #[test]
 fn every_example_runs_to_its_end_with_and_without_a_gpu() {
     type Main = fn() -> Result<()>;
-    let examples: [(&str, Main); 10] = [
+    let examples: [(&str, Main); 9] = [
         ("hello", hello::main),
         ("seed_000_a", seed_000_a::main),
         ("seed_000_b", seed_000_b::main),
@@ -276,7 +251,6 @@ fn every_example_runs_to_its_end_with_and_without_a_gpu() {
         ("seed_001_b", seed_001_b::main),
         ("seed_001_c", seed_001_c::main),
         ("seed_002_a", seed_002_a::main),
-        ("seed_002_b", seed_002_b::main),
         ("seed_003_a", seed_003_a::main),
         ("seed_004_a", seed_004_a::main),
     ];
@@ -328,4 +302,77 @@ fn the_copy_of_a_batch_overlaps_the_products_of_the_one_before() {
         }
     }
     panic!("in 20 calls no copy overlapped a product");
+}
+
+#[test]
+fn seed_003_b_learns_where_its_scopes_say_and_on_the_cpu_without_a_gpu() {
+    let check = |history: &situ::nn::History| {
+        let accuracy = history.series("accuracy");
+        assert_eq!(accuracy.len(), 3);
+        assert!(accuracy[2] > 0.9 && accuracy[2] >= accuracy[0], "{accuracy:?}");
+    };
+    let program = || seed_003_b::program(320, 3, situ::nn::Progress::Silent);
+    let ((trainer, history, x), warnings, _runtime) = without_gpu(program);
+    check(&history);
+    assert_eq!((x.device(), trainer.weights()[0].variable.device()), (CPU, CPU));
+    assert!(warnings.iter().any(|w| w.contains("there is no GPU:0")), "{warnings:?}");
+
+    let Some(((trainer, history, x), _, _runtime)) = with_gpu(program) else { return };
+    check(&history);
+    assert_eq!(x.device(), CPU, "the data was prepared there");
+    assert!(trainer.weights().iter().all(|w| w.variable.device() == GPU));
+}
+
+#[test]
+fn seed_004_b_prepares_on_the_cpu_and_trains_on_the_gpu() {
+    let check = |history: &situ::nn::History| {
+        let losses = history.series("loss");
+        assert!(losses.windows(2).all(|pair| pair[1] < pair[0]), "{losses:?}");
+    };
+    let program = || seed_004_b::program(1000, 3, situ::nn::Progress::Silent);
+    let ((trainer, history, data, _), _, _runtime) = without_gpu(program);
+    check(&history);
+    assert_eq!((data.device(), data.reason()), (CPU, Reason::Requested));
+    assert_eq!(trainer.weights()[0].variable.device(), CPU);
+    let mean = data.mean(&[]).unwrap().item::<f32>().unwrap();
+    assert!(mean.abs() < 1e-4, "{mean}");
+
+    let Some(((trainer, history, data, _), _, _runtime)) = with_gpu(program) else { return };
+    check(&history);
+    assert_eq!((data.device(), data.reason()), (CPU, Reason::Requested));
+    assert!(trainer.weights().iter().all(|w| w.variable.device() == GPU));
+}
+
+/// Digits of a kind: a bright square whose place says which.
+fn squares(count: usize) -> Result<mnist::Digits> {
+    let mut images = vec![0u8; count * 784];
+    let labels: Vec<i32> = (0..count as i32).map(|n| n * 7 % 10).collect();
+    for (image, label) in images.chunks_mut(784).zip(&labels) {
+        let (row, column) = (label / 5 * 14 + 3, label % 5 * 5 + 1);
+        for at in 0..16 {
+            image[((row + at / 4) * 28 + column + at % 4) as usize] = 200;
+        }
+    }
+    let images = situ::constant(&images, &[count, 1, 28, 28])?;
+    Ok((images, situ::constant(&labels, &[count])?))
+}
+
+#[test]
+fn the_network_of_mnist_learns_and_goes_on_from_its_file() {
+    let folder = std::env::temp_dir().join(format!("situ-mnist-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let saved = folder.join("trained.safetensors");
+    let (accuracy, _, _runtime) = without_gpu(|| {
+        let (train, test) = (squares(256)?, squares(64)?);
+        let silent = situ::nn::Progress::Silent;
+        let (trainer, history) = mnist::program(&train, &test, 3, None, silent)?;
+        assert_eq!(trainer.steps(), 12);
+        let (mut whole, _) = mnist::program(&train, &test, 2, None, silent)?;
+        whole.save(&saved)?;
+        let (again, rest) = mnist::program(&train, &test, 3, Some(&saved), silent)?;
+        assert_eq!((again.steps(), rest.epochs.len()), (12, 1));
+        Ok(history.last("val_accuracy"))
+    });
+    std::fs::remove_dir_all(folder).unwrap();
+    assert!(accuracy.unwrap() > 0.9, "{accuracy:?}");
 }
