@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Trains with PyTorch what situ trained (same weights, batches and optimizers), and compares the losses of 100 steps.
+
+    cargo run --release -p situ-bench --bin losses -- target/losses
+    .venv/bin/python scripts/compare_losses.py target/losses
+
+Ends with 1 if any loss differs by more than 1e-4 of PyTorch's. `scripts/peers.sh` makes .venv.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+LIMIT = 1e-4
+BATCH = 32
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),
+    "nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-3),
+    "adam": lambda p: torch.optim.Adam(p, lr=1e-3),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3, weight_decay=0.1),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=1e-3),
+    "adagrad": lambda p: torch.optim.Adagrad(p, lr=1e-2),
+}
+
+MODELS = {
+    "mlp": lambda: nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10)),
+    "cnn": lambda: nn.Sequential(
+        nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(256, 10)
+    ),
+}
+
+
+def replay(folder: Path) -> np.ndarray:
+    kind, optimizer = folder.name.split("-")
+    model = MODELS[kind]()
+    with torch.no_grad():
+        for number, parameter in enumerate(model.parameters()):
+            value = torch.from_numpy(np.load(folder / f"w{number}.npy"))
+            # situ's dense kernels are [inputs, outputs].
+            value = value.T if value.ndim == 2 else value
+            assert value.shape == parameter.shape, f"{folder.name}: {value.shape} for {parameter.shape}"
+            parameter.copy_(value)
+    step = OPTIMIZERS[optimizer](model.parameters())
+    x, y = np.load(folder / "x.npy"), np.load(folder / "y.npy")
+    losses = []
+    for start in range(0, len(x), BATCH):
+        batch = torch.from_numpy(x[start : start + BATCH]), torch.from_numpy(y[start : start + BATCH]).long()
+        loss = nn.functional.cross_entropy(model(batch[0]), batch[1])
+        step.zero_grad()
+        loss.backward()
+        step.step()
+        losses.append(loss.item())
+    return np.array(losses)
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    cases = sorted(path for path in Path(sys.argv[1]).iterdir() if (path / "losses.npy").exists())
+    if not cases:
+        print(f"no cases in {sys.argv[1]}")
+        return 2
+    worst = 0.0
+    print(f"| case | steps | first loss | last loss | PyTorch's | largest relative difference |\n|---|---|---|---|---|---|")
+    for folder in cases:
+        ours, theirs = np.load(folder / "losses.npy"), replay(folder)
+        difference = float(np.max(np.abs(ours - theirs) / np.abs(theirs)))
+        worst = max(worst, difference)
+        print(f"| {folder.name} | {len(ours)} | {ours[0]:.5f} | {ours[-1]:.5f} | {theirs[-1]:.5f} | {difference:.1e} |")
+    print(f"\nPyTorch {torch.__version__}; the largest of all is {worst:.1e}, the limit {LIMIT:.0e}")
+    return 0 if worst <= LIMIT else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
