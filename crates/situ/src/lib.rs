@@ -27,6 +27,7 @@
 //! - [`Function`]: a closure traced once per input signature, planned and run as a whole; [`cond`] and [`while_loop`]
 //!   decide by value inside of one.
 //! - [`data`]: datasets from tensors and files, shuffled, mapped, batched and copied to a device ahead of their use.
+//! - [`nn`]: layers, losses and metrics, which keep to the scopes they were made in, and models of them.
 //! - [`config`]: the machine's devices, what programs see of them, and what they may use.
 //!
 //! # What decides where an op runs

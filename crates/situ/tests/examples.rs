@@ -21,6 +21,7 @@ examples! {
     seed_001_b "../examples/seed_001_b.rs";
     seed_001_c "../examples/seed_001_c.rs";
     seed_002_a "../examples/seed_002_a.rs";
+    seed_002_b "../examples/seed_002_b.rs";
     seed_002_c "../examples/seed_002_c.rs";
     overlapped_batches "../examples/overlapped_batches.rs";
     seed_003_a "../examples/seed_003_a.rs";
@@ -209,6 +210,33 @@ fn seed_002_a_copies_the_product_to_the_cpu_once_and_books_it() {
 }
 
 #[test]
+fn seed_002_b_predicts_batch_by_batch_where_the_model_is_and_moves_each_batch_once() {
+    let check = |outcome: &seed_002_b::Outcome, home: DeviceId| {
+        let rows: Vec<usize> = outcome.predictions.iter().map(|batch| batch.shape()[0]).collect();
+        assert_eq!(rows, [1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 784]);
+        assert!(outcome.predictions.iter().all(|batch| batch.device() == home));
+        assert!(outcome.classes.iter().all(|batch| batch.device() == CPU));
+        let first = outcome.predictions[0].to_vec::<f32>().unwrap();
+        let class = outcome.classes[0].to_vec::<i32>().unwrap()[0] as usize;
+        assert!(first[..10].iter().all(|score| *score <= first[class]));
+        assert_eq!(outcome.summary.bytes[&home], (100 * 64 + 64 + 64 * 10 + 10) * 4);
+    };
+    let (outcome, warnings, _runtime) = without_gpu(seed_002_b::program);
+    check(&outcome, CPU);
+    assert!(warnings.iter().any(|w| w.contains("there is no GPU:0")), "{warnings:?}");
+
+    let Some((outcome, warnings, runtime)) = with_gpu(seed_002_b::program) else { return };
+    check(&outcome, GPU);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let weights = outcome.summary.bytes[&GPU] as u64;
+    assert_eq!(
+        runtime.ledger().bytes(CPU, GPU),
+        10_000 * 100 * 4 + weights,
+        "every row once, and the weights"
+    );
+}
+
+#[test]
 fn seed_003_a_counts_gpus_and_may_set_growth_at_any_time_without_live_tensors() {
     let (counts, _, _runtime) = without_gpu(seed_003_a::program);
     assert_eq!(counts, (0, 0));
@@ -243,7 +271,7 @@ fn seed_004_a_sums_on_two_devices() {
 #[test]
 fn every_example_runs_to_its_end_with_and_without_a_gpu() {
     type Main = fn() -> Result<()>;
-    let examples: [(&str, Main); 9] = [
+    let examples: [(&str, Main); 10] = [
         ("hello", hello::main),
         ("seed_000_a", seed_000_a::main),
         ("seed_000_b", seed_000_b::main),
@@ -251,6 +279,7 @@ fn every_example_runs_to_its_end_with_and_without_a_gpu() {
         ("seed_001_b", seed_001_b::main),
         ("seed_001_c", seed_001_c::main),
         ("seed_002_a", seed_002_a::main),
+        ("seed_002_b", seed_002_b::main),
         ("seed_003_a", seed_003_a::main),
         ("seed_004_a", seed_004_a::main),
     ];

@@ -4,6 +4,7 @@ mod errors;
 mod gpu;
 mod gradients;
 mod initializers;
+mod keras;
 mod layers;
 mod losses;
 mod metrics;
