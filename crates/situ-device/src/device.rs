@@ -68,6 +68,12 @@ pub struct Open {
     pub budget: Arc<Budget>,
 }
 
+/// A copy to the host that was asked for and is on its way.
+pub trait Arriving: Send + Debug {
+    /// Waits for the bytes and writes them to `into`, which is as long as was asked for.
+    fn finish(self: Box<Self>, into: &mut [u8]) -> Result<()>;
+}
+
 /// A device that the machine has.
 pub trait Physical: Send + Sync + Debug {
     /// What is known of it.
@@ -126,6 +132,14 @@ pub trait Device: Send + Sync + Debug {
     /// Copies the first `into.len()` bytes of a region to the host, after all that was launched before; settles
     /// open checks.
     fn download(&self, from: Region<'_>, into: &mut [u8]) -> Result<()>;
+
+    /// Asks for the first `bytes` bytes of a region as they are after all that was launched before, and for nothing that is launched
+    /// later: whoever finishes the copy waits for no more than it needs. `None` where that can't be, for want of memory or because
+    /// open checks must be settled first: [`Device::download`] can.
+    fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn Arriving>>> {
+        let _ = (from, bytes);
+        Ok(None)
+    }
 
     /// Waits until all that was launched has run; settles open checks.
     fn sync(&self) -> Result<()>;

@@ -17,7 +17,7 @@ pub mod timing;
 
 pub use call::{Arg, Call, KernelId};
 pub use check::Check;
-pub use device::{Description, Device, DeviceClass, Open, Physical};
+pub use device::{Arriving, Description, Device, DeviceClass, Open, Physical};
 pub use memory::{Block, Region};
 pub use registry::Registry;
 pub use timing::Timing;

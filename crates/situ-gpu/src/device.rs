@@ -6,10 +6,11 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::kernels::{self, Kernel, Run, block_of};
 use crate::memory::{ALIGNMENT, Held};
-use crate::stream::{FIXED_BYTES, Stream};
+use crate::stream::{Asked, FIXED_BYTES, Stream};
 use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
 use situ_device::{
-    Arg, Block, Call, Check, Description, Device, DeviceClass, KernelId, Open, Physical, Region, Registry,
+    Arg, Arriving, Block, Call, Check, Description, Device, DeviceClass, KernelId, Open, Physical, Region,
+    Registry,
 };
 use situ_ir::{Op, OpKind};
 use std::fmt;
@@ -91,12 +92,34 @@ impl fmt::Debug for Gpu {
     }
 }
 
+fn error_of(device: DeviceId, op: &'static str, fault: Fault) -> Error {
+    match fault {
+        Fault::Lost(why) => Error::DeviceLost { device, why },
+        other => Error::Kernel { op, device, why: other.to_string() },
+    }
+}
+
+/// Bytes that are on their way to the host.
+struct OnItsWay {
+    asked: Asked,
+    id: DeviceId,
+}
+
+impl fmt::Debug for OnItsWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnItsWay").field("from", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Arriving for OnItsWay {
+    fn finish(self: Box<Self>, into: &mut [u8]) -> Result<()> {
+        self.asked.finish(into).map_err(|fault| error_of(self.id, "download", fault))
+    }
+}
+
 impl Gpu {
     fn error(&self, op: &'static str, fault: Fault) -> Error {
-        match fault {
-            Fault::Lost(why) => Error::DeviceLost { device: self.id, why },
-            other => Error::Kernel { op, device: self.id, why: other.to_string() },
-        }
+        error_of(self.id, op, fault)
     }
 
     fn kernel_of(&self, id: KernelId, op: &Op) -> Result<&'static Kernel> {
@@ -179,6 +202,13 @@ impl Device for Gpu {
         block_of(from, &self.stream)
             .and_then(|block| self.stream.read(block, from.offset as u64, into))
             .map_err(|fault| self.error("download", fault))
+    }
+
+    fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn Arriving>>> {
+        let asked = block_of(from, &self.stream)
+            .and_then(|block| self.stream.begin_read(block, from.offset as u64, bytes as u64))
+            .map_err(|fault| self.error("download", fault))?;
+        Ok(asked.map(|asked| Box::new(OnItsWay { asked, id: self.id }) as Box<dyn Arriving>))
     }
 
     fn sync(&self) -> Result<()> {

@@ -205,6 +205,11 @@ impl Staging {
         }
     }
 
+    /// Gives back a buffer that nothing was asked of.
+    pub(crate) fn give_back_unused(&self, staged: Staged) {
+        self.down.give_back(staged);
+    }
+
     /// Gives back a buffer that was read from: it is unmapped and can be filled again.
     pub(crate) fn give_back_down(&self, staged: Staged) {
         staged.buffer.unmap();

@@ -20,6 +20,8 @@ use std::time::Instant;
 
 mod download;
 
+pub(crate) use download::Asked;
+
 /// Bytes of parameters and small uploads in one batch.
 const INLINE_BYTES: usize = 64 << 10;
 /// Uploads up to this size travel with the parameters: one driver call for all of a batch.

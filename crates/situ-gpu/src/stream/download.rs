@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::memory::Block;
 use crate::staging::{self, Direction, Staged};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 impl Stream {
     /// Reads `into.len()` bytes from `offset`, after all work recorded before.
@@ -41,6 +42,28 @@ impl Stream {
         Ok(())
     }
 
+    /// Asks for `bytes` bytes from `offset`, after all work recorded before; `None` if there is no staging buffer that takes them whole, or
+    /// if checks are open, which reading must settle.
+    pub(crate) fn begin_read(
+        self: &Arc<Self>,
+        block: &Block,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<Option<Asked>, Fault> {
+        self.context.check()?;
+        if bytes > staging::PIECE || !offset.is_multiple_of(4) || self.lock().checks.bytes_in_use() > 0 {
+            return Ok(None);
+        }
+        let whole = bytes.next_multiple_of(4);
+        let Some(staged) = self.staging.try_take(Direction::Down, whole)? else { return Ok(None) };
+        if staged.bytes < whole {
+            self.staging.give_back_unused(staged);
+            return Ok(None);
+        }
+        let arriving = self.send_down(block, offset, whole, staged)?;
+        Ok(Some(Asked { stream: self.clone(), arriving, whole }))
+    }
+
     /// Records and submits a copy to the host, and asks for its arrival.
     fn send_down(&self, block: &Block, at: u64, bytes: u64, staged: Staged) -> Result<Arriving, Fault> {
         let mut batch = self.lock();
@@ -54,6 +77,25 @@ impl Stream {
             self.wait(sent)?;
         }
         Ok(arriving.staged)
+    }
+}
+
+/// Bytes that somebody asked for.
+pub(crate) struct Asked {
+    stream: Arc<Stream>,
+    arriving: Arriving,
+    whole: u64,
+}
+
+impl Asked {
+    /// Waits for them.
+    pub(crate) fn finish(self, into: &mut [u8]) -> Result<(), Fault> {
+        let staged = self.stream.arrived(self.arriving)?;
+        let view = mapped(&staged.buffer, self.whole)?;
+        into.copy_from_slice(&view[..into.len()]);
+        drop(view);
+        self.stream.staging.give_back_down(staged);
+        Ok(())
     }
 }
 

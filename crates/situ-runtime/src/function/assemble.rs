@@ -37,10 +37,9 @@ pub(crate) fn assemble(
     let mut lives: Vec<Option<Life>> = vec![None; buffers.len()];
     // By lane and step, how far the lanes are when it begins.
     let mut knowledge: Vec<Vec<Known>> = Vec::new();
-    // Devices that are being read back: the lane and the step that does.
-    let mut reading: HashMap<DeviceIndex, (LaneIndex, usize)> = HashMap::new();
     let mut checks = 0;
     let mut check_of: HashMap<u32, Vec<usize>> = HashMap::new();
+    let (drafts, sent) = ask_ahead(drafts, devices, &buffers);
     for (number, draft) in drafts.into_iter().enumerate() {
         let key = choose_lane(&draft, devices, &buffers, &written, &busy, width);
         *busy.entry(key).or_default() += draft.seconds;
@@ -61,21 +60,6 @@ pub(crate) fn assemble(
                     None => waits.push((from, over)),
                 }
             }
-        }
-        // A queue reads back after all that was launched before: whoever waits for a result must not wait for later launches too.
-        match key {
-            LaneKey::Download(source) => {
-                reading.insert(source, (lane, at + 1));
-            }
-            LaneKey::Device(device, _) => {
-                if let Some((from, over)) = reading.remove(&device) {
-                    match waits.iter_mut().find(|(l, _)| *l == from) {
-                        Some((_, steps)) => *steps = (*steps).max(over),
-                        None => waits.push((from, over)),
-                    }
-                }
-            }
-            LaneKey::Upload(_) => (),
         }
         let known = known(&knowledge, lane, at, &waits);
         for &buffer in draft.reads.iter().chain(&draft.writes) {
@@ -146,7 +130,19 @@ pub(crate) fn assemble(
     used.dedup();
     let targets = devices.iter().enumerate();
     let targets = targets.map(|(d, device)| used.contains(&d).then(|| device.shared()).flatten()).collect();
-    Plan { devices: devices.to_vec(), used, targets, arenas, buffers, lanes, outputs, updates, checks, slots }
+    Plan {
+        devices: devices.to_vec(),
+        used,
+        targets,
+        arenas,
+        buffers,
+        lanes,
+        outputs,
+        updates,
+        checks,
+        sent,
+        slots,
+    }
 }
 
 /// How far each lane is when a step begins: what its lane knew before, its lane's steps up to it, and what it waits for with all
@@ -164,6 +160,50 @@ fn known(knowledge: &[Vec<Known>], lane: LaneIndex, at: usize, waits: &[(LaneInd
     known
 }
 
+/// Copies to the host in two parts: a queue is asked for the bytes as soon as it was given what makes them, so that later launches do
+/// not come first, and another lane waits for them meanwhile. Gives how many there are.
+fn ask_ahead(
+    drafts: Vec<Draft>,
+    devices: &[Arc<LogicalDevice>],
+    buffers: &[super::plan::Buffer],
+) -> (Vec<Draft>, usize) {
+    let mut maker: Vec<Option<usize>> = vec![None; buffers.len()];
+    // By draft: what comes right behind it.
+    let mut behind: Vec<Vec<Draft>> = (0..drafts.len()).map(|_| Vec::new()).collect();
+    let mut rest: Vec<Option<Draft>> = Vec::with_capacity(drafts.len());
+    let mut sent = 0;
+    for (index, mut draft) in drafts.into_iter().enumerate() {
+        for &buffer in &draft.writes {
+            maker[buffer] = Some(index);
+        }
+        let Action::Copy { from, to, sent: place, .. } = &mut draft.action else {
+            rest.push(Some(draft));
+            continue;
+        };
+        let source = buffers[from.buffer].device;
+        if devices[source].id().kind == DeviceKind::Cpu {
+            rest.push(Some(draft));
+            continue;
+        }
+        *place = Some(sent);
+        let ask = Draft {
+            action: Action::Ask { from: *from, to: *to, sent },
+            device: source,
+            node: draft.node,
+            source: draft.source,
+            reads: vec![from.buffer],
+            writes: vec![to.buffer],
+            seconds: 0.0,
+            checks: false,
+        };
+        sent += 1;
+        draft.reads = vec![to.buffer];
+        behind[maker[ask.reads[0]].unwrap_or(index)].extend([ask, draft]);
+        rest.push(None);
+    }
+    (rest.into_iter().zip(behind).flat_map(|(draft, behind)| draft.into_iter().chain(behind)).collect(), sent)
+}
+
 fn choose_lane(
     draft: &Draft,
     devices: &[Arc<LogicalDevice>],
@@ -173,6 +213,9 @@ fn choose_lane(
     width: usize,
 ) -> LaneKey {
     let is_cpu = |d: DeviceIndex| devices[d].id().kind == DeviceKind::Cpu;
+    if let Action::Ask { .. } = &draft.action {
+        return LaneKey::Device(draft.device, 0);
+    }
     if let Action::Copy { from, .. } = &draft.action {
         let source = buffers[from.buffer].device;
         // Reading back waits for the queue: a lane of its own, so that more work can be queued meanwhile.

@@ -4,9 +4,12 @@ use super::plan::{BufferIndex, Memory, Operand, Plan, Yield};
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::open_checks;
 use situ_core::{Error, Reason, Result, Shape, TensorType};
-use situ_device::{Arg, Check, Region};
+use situ_device::{Arg, Arriving, Check, Region};
 use smallvec::SmallVec;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Bytes on their way to the host, once they were asked for.
+type Sent = Option<Box<dyn Arriving>>;
 
 /// Everything a call's steps read and write. All of it that can be is reserved before the first step.
 #[derive(Debug)]
@@ -18,6 +21,7 @@ pub(crate) struct Frame<'c> {
     arenas: SmallVec<[SmallVec<[Storage; 1]>; 2]>,
     own: SmallVec<[OnceLock<DeviceTensor>; 2]>,
     checks: SmallVec<[OnceLock<Arc<Check>>; 1]>,
+    sent: SmallVec<[Mutex<Sent>; 1]>,
 }
 
 impl<'c> Frame<'c> {
@@ -50,7 +54,8 @@ impl<'c> Frame<'c> {
             }
         }
         let checks = (0..plan.checks).map(|_| OnceLock::new()).collect();
-        Ok(Frame { plan, arguments, captures, variables, arenas, own, checks })
+        let sent = (0..plan.sent).map(|_| Mutex::default()).collect();
+        Ok(Frame { plan, arguments, captures, variables, arenas, own, checks, sent })
     }
 
     fn given(&self, memory: Memory) -> Option<&DeviceTensor> {
@@ -108,6 +113,16 @@ impl<'c> Frame<'c> {
         if let (Some(number), Some(check)) = (number, check) {
             let _ = self.checks[number].set(check);
         }
+    }
+
+    /// Keeps bytes that are on their way; `None`: they have arrived.
+    pub(crate) fn keep_sent(&self, place: usize, bytes: Option<Box<dyn Arriving>>) {
+        *self.sent[place].lock().unwrap_or_else(|p| p.into_inner()) = bytes;
+    }
+
+    /// What was kept there.
+    pub(crate) fn take_sent(&self, place: usize) -> Option<Box<dyn Arriving>> {
+        self.sent[place].lock().unwrap_or_else(|p| p.into_inner()).take()
     }
 
     /// A result, with the checks it depends on.

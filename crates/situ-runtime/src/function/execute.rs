@@ -14,7 +14,7 @@ use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
 use crate::transfer;
 use situ_core::{DeviceKind, Error, Reason, Result};
-use situ_device::{Arg, Call, Device};
+use situ_device::{Arg, Call, Device, Region};
 use situ_ir::Op;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -290,8 +290,9 @@ impl<R: Recorder> Run<'_, R> {
                 self.note(step, EventKind::Launch, op.name(), start);
                 Ok(())
             }
-            Action::Copy { from, to, number } => {
-                let source = self.copy(from, to, *number)?;
+            Action::Ask { from, to, sent } => self.ask(from, to, *sent),
+            Action::Copy { from, to, number, sent } => {
+                let source = self.copy(from, to, *number, *sent)?;
                 let kind = EventKind::Copy { from: self.plan.devices[source].id(), bytes: from.bytes() };
                 self.note(step, kind, "copy", start);
                 Ok(())
@@ -318,25 +319,52 @@ impl<R: Recorder> Run<'_, R> {
         }
     }
 
+    /// The host's memory behind an operand, to be written.
+    fn host_memory<'a>(&self, to: &Operand, write: &Region<'a>, bytes: usize) -> Result<&'a mut [u8]> {
+        let target = self.plan.buffers[to.buffer].device;
+        let host = write.host().ok_or_else(|| transfer::unaddressable(self.plan.devices[target].id()))?;
+        // SAFETY: the buffer belongs to the steps of this copy until they are over, one after the other; readers wait for that.
+        Ok(unsafe { std::slice::from_raw_parts_mut(host.as_ptr(), bytes) })
+    }
+
+    /// Asks a queue for bytes, or has them at once where it can't be asked.
+    fn ask(&self, from: &Operand, to: &Operand, sent: usize) -> Result<()> {
+        let bytes = from.bytes();
+        if bytes == 0 {
+            return Ok(());
+        }
+        let device = self.device(self.plan.buffers[from.buffer].device)?;
+        let read = self.frame.region(from.buffer)?;
+        let asked = device.begin_download(read, bytes)?;
+        if asked.is_none() {
+            let write = self.frame.region(to.buffer)?;
+            device.download(read, self.host_memory(to, &write, bytes)?)?;
+        }
+        self.frame.keep_sent(sent, asked);
+        Ok(())
+    }
+
     /// Copies a dense tensor; gives the device it came from.
-    fn copy(&self, from: &Operand, to: &Operand, number: usize) -> Result<usize> {
+    fn copy(&self, from: &Operand, to: &Operand, number: usize, sent: Option<usize>) -> Result<usize> {
         let clock = Instant::now();
         let buffers = &self.plan.buffers;
         let (source, target) = (buffers[from.buffer].device, buffers[to.buffer].device);
         let bytes = from.bytes();
-        let (read, write) = (self.frame.region(from.buffer)?, self.frame.region(to.buffer)?);
+        let write = self.frame.region(to.buffer)?;
         if bytes > 0 {
-            if self.plan.devices[source].id().kind == DeviceKind::Cpu {
+            if let Some(sent) = sent {
+                if let Some(arriving) = self.frame.take_sent(sent) {
+                    arriving.finish(self.host_memory(to, &write, bytes)?)?;
+                }
+            } else if self.plan.devices[source].id().kind == DeviceKind::Cpu {
+                let read = self.frame.region(from.buffer)?;
                 // SAFETY: the step that wrote the source is over, and no step writes to it while this one reads.
                 let data = unsafe { transfer::host_bytes(&read, bytes) };
                 let data = data.ok_or_else(|| transfer::unaddressable(self.plan.devices[source].id()))?;
                 self.device(target)?.upload(write, data)?;
             } else {
-                let host =
-                    write.host().ok_or_else(|| transfer::unaddressable(self.plan.devices[target].id()))?;
-                // SAFETY: the buffer belongs to this step until it is over; readers wait for that.
-                let into = unsafe { std::slice::from_raw_parts_mut(host.as_ptr(), bytes) };
-                self.device(source)?.download(read, into)?;
+                let read = self.frame.region(from.buffer)?;
+                self.device(source)?.download(read, self.host_memory(to, &write, bytes)?)?;
             }
         }
         self.call.book.note(number, clock.elapsed().as_secs_f64());

@@ -68,8 +68,11 @@ pub(crate) enum Action {
         outputs: Vec<Operand>,
         workspace: Option<BufferIndex>,
     },
-    /// Copies a dense tensor to a buffer on another device; `number` is its place in the plan's book.
-    Copy { from: Operand, to: Operand, number: usize },
+    /// Asks a queue for the bytes of a copy to the host, in its turn among launches; [`Action::Copy`] waits for them.
+    Ask { from: Operand, to: Operand, sent: usize },
+    /// Copies a dense tensor to a buffer on another device; `number` is its place in the plan's book, `sent` the place of the bytes
+    /// if they were asked for before.
+    Copy { from: Operand, to: Operand, number: usize, sent: Option<usize> },
     /// Runs one of two plans on `inputs`, by the first of them.
     Cond { then: Box<Nested>, otherwise: Box<Nested>, inputs: Vec<Operand>, outputs: Vec<Operand> },
     /// Repeats a plan on a state while another says so.
@@ -83,7 +86,9 @@ impl Action {
             Action::Launch { inputs, outputs, .. }
             | Action::Cond { inputs, outputs, .. }
             | Action::While { inputs, outputs, .. } => (inputs, outputs),
-            Action::Copy { from, to, .. } => (std::slice::from_mut(from), std::slice::from_mut(to)),
+            Action::Ask { from, to, .. } | Action::Copy { from, to, .. } => {
+                (std::slice::from_mut(from), std::slice::from_mut(to))
+            }
         };
         reads.iter_mut().chain(writes)
     }
@@ -92,7 +97,7 @@ impl Action {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Action::Launch { op, .. } => op.name(),
-            Action::Copy { .. } => "copy",
+            Action::Ask { .. } | Action::Copy { .. } => "copy",
             Action::Cond { .. } => "cond",
             Action::While { .. } => "while_loop",
         }
@@ -157,6 +162,8 @@ pub(crate) struct Plan {
     pub(crate) outputs: Vec<Yield>,
     pub(crate) updates: Vec<(usize, Yield)>,
     pub(crate) checks: usize,
+    /// Copies to the host that are asked for ahead.
+    pub(crate) sent: usize,
     /// How many tensors of its own a call has.
     pub(crate) slots: usize,
 }
@@ -199,7 +206,7 @@ impl Plan {
     pub(crate) fn copies(&self) -> Vec<PlannedCopy> {
         let mut copies: Vec<(usize, PlannedCopy)> = Vec::new();
         for step in self.lanes.iter().flat_map(|lane| &lane.steps) {
-            if let Action::Copy { from, to, number } = &step.action {
+            if let Action::Copy { from, to, number, .. } = &step.action {
                 let id = |operand: &Operand| self.devices[self.buffers[operand.buffer].device].id();
                 let location = step.source.0.unwrap_or(Location::caller());
                 let (from, to, bytes) = (id(from), id(to), from.bytes());

@@ -5,10 +5,11 @@ use super::memory::{Held, HeldArg, hide};
 use super::physical::Nature;
 use super::queue::{Launch, Queue, Work};
 use situ_core::{DeviceId, Error, Layout, Reservation, Result, TensorType};
-use situ_device::{Block, Call, Check, Description, Device, KernelId, Region};
+use situ_device::{Arriving, Block, Call, Check, Description, Device, KernelId, Region};
 use situ_ir::Op;
 use situ_ir::ops::BinaryKind;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
 
 /// A logical device on a simulated GPU.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub(super) struct Simulated {
     nature: Nature,
     controls: Arc<Controls>,
     inner: Arc<dyn Device>,
-    queue: Mutex<Queue>,
+    queue: Arc<Mutex<Queue>>,
     staging: Reservation,
 }
 
@@ -31,7 +32,7 @@ impl Simulated {
         inner: Arc<dyn Device>,
         staging: Reservation,
     ) -> Simulated {
-        Simulated { id, description, nature, controls, inner, queue: Mutex::default(), staging }
+        Simulated { id, description, nature, controls, inner, queue: Arc::default(), staging }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -58,6 +59,34 @@ impl Simulated {
 
     fn foreign(&self, op: &'static str) -> Error {
         Error::Kernel { op, device: self.id, why: "was given memory of another device".to_string() }
+    }
+}
+
+/// Bytes that the queue will leave when it gets there.
+#[derive(Debug)]
+struct Asked {
+    left: Arc<OnceLock<Vec<u8>>>,
+    queue: Arc<Mutex<Queue>>,
+    inner: Arc<dyn Device>,
+    delay: Duration,
+    id: DeviceId,
+    controls: Arc<Controls>,
+}
+
+impl Arriving for Asked {
+    fn finish(self: Box<Self>, into: &mut [u8]) -> Result<()> {
+        if self.left.get().is_none() {
+            let mut queue = self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            queue.run(&*self.inner, self.delay)?;
+        }
+        match (self.left.get(), self.controls.lost()) {
+            (Some(bytes), _) => into.copy_from_slice(bytes),
+            (None, why) => {
+                let why = why.unwrap_or_else(|| "the bytes never came".to_string());
+                return Err(Error::DeviceLost { device: self.id, why });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -146,6 +175,15 @@ impl Device for Simulated {
         self.wait()?;
         let from = Held::of(from).ok_or_else(|| self.foreign("download"))?;
         self.inner.download(from.region(), into)
+    }
+
+    fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn Arriving>>> {
+        self.alive()?;
+        let from = Held::of(from).ok_or_else(|| self.foreign("download"))?;
+        let left = Arc::new(OnceLock::new());
+        self.submit(Work::Read(from, bytes, left.clone()))?;
+        let (queue, inner, delay) = (self.queue.clone(), self.inner.clone(), self.nature.delay);
+        Ok(Some(Box::new(Asked { left, queue, inner, delay, id: self.id, controls: self.controls.clone() })))
     }
 
     fn sync(&self) -> Result<()> {

@@ -6,7 +6,7 @@ use situ_device::{Arg, Call, Check, Device, KernelId, Timing};
 use situ_ir::Op;
 use std::collections::VecDeque;
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A launch that has not run yet.
@@ -27,6 +27,8 @@ pub(super) struct Launch {
 pub(super) enum Work {
     Launch(Box<Launch>),
     Upload(Held, Vec<u8>),
+    /// Bytes asked for, and where they are left.
+    Read(Held, usize, Arc<OnceLock<Vec<u8>>>),
 }
 
 /// Entries in launch order.
@@ -51,6 +53,12 @@ impl Queue {
         while let Some(work) = self.waiting.pop_front() {
             let done = match &work {
                 Work::Upload(to, bytes) => on.upload(to.region(), bytes),
+                Work::Read(from, bytes, left) => {
+                    let mut read = vec![0; *bytes];
+                    on.download(from.region(), &mut read).map(|()| {
+                        let _ = left.set(read);
+                    })
+                }
                 Work::Launch(launch) => {
                     let start = Instant::now();
                     std::thread::sleep(delay);
