@@ -2,7 +2,7 @@
 //!
 //! The first part has simulated GPUs with set delays, so that the best placement is known to be a mixed one; the second the machine's
 //! CPU and its GPU (here most often a software one: only the ratios mean anything), calibrated. Times are medians of rounds
-//! taken in turns.
+//! taken in turns, predictions medians of those that the functions make after their first calls.
 
 use situ_core::Result;
 use situ_runtime::Runtime;
@@ -10,6 +10,12 @@ use situ_tensor::{Function, Tensor, random, with_device, with_runtime};
 use situ_testkit::machines::{GPU, cpu_and, cpu_and_gpu};
 use situ_testkit::simulated::SimulatedGpu;
 use std::time::{Duration, Instant};
+
+/// Times that functions are made anew: what they learn in their first calls, and what is measured of the later ones, are then of the same
+/// minutes of a machine whose speed changes.
+const BLOCKS: usize = 10;
+/// Rounds of a block that are not timed; a round has two calls of each way.
+const WARM: usize = 3;
 
 type Body = fn(&[Tensor]) -> Result<Vec<Tensor>>;
 
@@ -24,6 +30,7 @@ struct Way {
     scope: Option<&'static str>,
     function: Function,
     times: Vec<f64>,
+    predictions: Vec<f64>,
 }
 
 /// A scope that names no device leaves the choice to Auto.
@@ -33,7 +40,13 @@ fn name(scope: Option<&'static str>) -> String {
 
 impl Way {
     fn new(body: Body, scope: Option<&'static str>) -> Way {
-        Way { name: name(scope), scope, function: Function::many(body), times: Vec::new() }
+        Way {
+            name: name(scope),
+            scope,
+            function: Function::many(body),
+            times: Vec::new(),
+            predictions: Vec::new(),
+        }
     }
 
     fn call(&self, inputs: &[&Tensor]) -> Result<f64> {
@@ -67,22 +80,31 @@ fn compare(
     for (name, body, inputs) in bodies {
         let inputs: Vec<&Tensor> = inputs.iter().collect();
         let mut ways: Vec<Way> = scopes.iter().map(|scope| Way::new(*body, *scope)).collect();
-        for way in &ways {
-            for _ in 0..10 {
-                way.call(&inputs)?;
-            }
-        }
-        for _ in 0..rounds {
+        for _ in 0..BLOCKS {
             for way in &mut ways {
-                // One that is not timed comes first: the caches are those of the call before, and another way's is another's.
-                way.call(&inputs)?;
-                way.times.push(way.call(&inputs)?);
+                way.function = Function::many(*body);
+            }
+            // In turns, and each time in another order: the call behind a slow one finds other caches and waking threads.
+            for round in 0..WARM + rounds.div_ceil(BLOCKS) {
+                for turn in 0..ways.len() {
+                    let count = ways.len();
+                    let way = &mut ways[(round + turn) % count];
+                    way.call(&inputs)?;
+                    let took = way.call(&inputs)?;
+                    if round >= WARM {
+                        way.times.push(took);
+                    }
+                }
+            }
+            for way in &mut ways {
+                let predicted = way.predicted(&inputs)?;
+                way.predictions.push(predicted);
             }
         }
         println!("{name}");
         let mut rows = Vec::new();
         for way in &ways {
-            let (measured, predicted) = (median(way.times.clone()), way.predicted(&inputs)?);
+            let (measured, predicted) = (median(way.times.clone()), median(way.predictions.clone()));
             println!(
                 "  {:<8} measured {:>8.2} ms   predicted {:>8.2} ms   {:>5.2} of measured",
                 way.name,
