@@ -1,6 +1,7 @@
 //! Lower bounds: what no placement can beat, whatever algorithm looks for it.
 //!
-//! - **Paths**: the longest way through the graph, every node and copy as cheap as the devices of its ends allow.
+//! - **Paths**: the longest way through the graph, every node and copy as cheap as the devices of its ends allow, with
+//!   what must share a node's device done there one after the other.
 //! - **Area**: all work shared out over all devices at the best possible rates; also of the nodes between a latest
 //!   beginning and an earliest end.
 //! - **Segments**: one path, where consecutive nodes on one device must fit its memory together.
@@ -9,6 +10,7 @@
 //! comes and goes, and contention for links, are left out: they only make schedules longer.
 
 pub(crate) mod area;
+mod company;
 mod paths;
 mod segments;
 

@@ -1,6 +1,8 @@
 //! The longest way through the graph, with every node on whatever device makes it shortest.
 
 use super::Classes;
+use super::company::Company;
+use crate::partial::Direction;
 use crate::problem::Problem;
 
 /// For each node and class of devices, the earliest possible start there and the least time from its end there to the
@@ -33,51 +35,25 @@ impl Paths {
             cost,
             allowed,
         };
-        for &node in &problem.order {
-            paths.find_heads(problem, classes, node as usize);
-        }
-        for &node in problem.order.iter().rev() {
-            paths.find_tails(problem, classes, node as usize);
-        }
+        paths.head = paths.find(problem, classes, Direction::Forward);
+        paths.tail = paths.find(problem, classes, Direction::Backward);
         paths
     }
 
-    fn find_heads(&mut self, problem: &Problem, classes: &Classes, node: usize) {
+    fn find(&self, problem: &Problem, classes: &Classes, direction: Direction) -> Vec<f64> {
         let count = self.classes;
-        for &e in problem.in_edges.row(node) {
-            let from = problem.edges[e as usize].from as usize;
-            let same = problem.nodes[from].unit == problem.nodes[node].unit;
-            for k in (0..count).filter(|&k| self.allowed[node * count + k]) {
-                let mut least = f64::INFINITY;
-                for j in (0..count).filter(|&j| self.allowed[from * count + j] && (!same || j == k)) {
-                    let there = self.head[from * count + j] + self.cost[from * count + j];
-                    if there < least {
-                        least = least.min(there + classes.copy(problem, e, j, k));
-                    }
-                }
-                let head = &mut self.head[node * count + k];
-                *head = head.max(least);
+        let mut known = vec![0.0; self.cost.len()];
+        let mut company = Company::new(problem, classes, direction, &self.cost);
+        let mut find = |node: u32| {
+            for k in (0..count).filter(|&k| self.allowed[node as usize * count + k]) {
+                known[node as usize * count + k] = company.least(&known, node as usize, k);
             }
+        };
+        match direction {
+            Direction::Forward => problem.order.iter().for_each(|&node| find(node)),
+            Direction::Backward => problem.order.iter().rev().for_each(|&node| find(node)),
         }
-    }
-
-    fn find_tails(&mut self, problem: &Problem, classes: &Classes, node: usize) {
-        let count = self.classes;
-        for &e in problem.out_edges.row(node) {
-            let to = problem.edges[e as usize].to as usize;
-            let same = problem.nodes[to].unit == problem.nodes[node].unit;
-            for k in (0..count).filter(|&k| self.allowed[node * count + k]) {
-                let mut least = f64::INFINITY;
-                for j in (0..count).filter(|&j| self.allowed[to * count + j] && (!same || j == k)) {
-                    let beyond = self.tail[to * count + j] + self.cost[to * count + j];
-                    if beyond < least {
-                        least = least.min(beyond + classes.copy(problem, e, k, j));
-                    }
-                }
-                let tail = &mut self.tail[node * count + k];
-                *tail = tail.max(least);
-            }
-        }
+        known
     }
 
     fn best(&self, node: usize, of: impl Fn(usize) -> f64) -> f64 {

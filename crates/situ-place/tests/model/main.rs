@@ -1,6 +1,7 @@
 //! The model: what a file may say, that every answer obeys it, and what answers promise.
 
 mod answers;
+mod bounds;
 mod files;
 mod graphs;
 mod machines;

@@ -1,0 +1,319 @@
+//! When a node's inputs can be on its device at the earliest, if what is near must share the device and what is far
+//! must be copied.
+//!
+//! To start by some time, a node must have beside it every input whose copy from elsewhere would come too late; beside
+//! those, their own inputs whose copies would come too late for them; and so on. All these run on the one device: if
+//! its slots can't be done with them in time, then the node can't start by then. The least time for which this holds is
+//! the bound. Backward the same is true of readers, and of the time from a node's end to the end of everything.
+//!
+//! Promised: a true bound, whatever the links; how far it looks depends on the size of the graph alone. Left to others:
+//! what to do with it ([`paths`](super::paths)).
+
+use super::Classes;
+use crate::partial::Direction;
+use crate::problem::Problem;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// What all nodes together may spend, in nodes looked at, per node and at most.
+const PER_NODE: usize = 500;
+const MOST: usize = 300_000;
+/// The most nodes beside one.
+const LARGEST: usize = 64;
+
+/// A node that must run on the device: not before `release`, and `rest` seconds must pass after it.
+#[derive(Clone, Copy)]
+struct Job {
+    release: f64,
+    seconds: f64,
+    rest: f64,
+}
+
+/// What is assumed of a node that several inputs read: it is on the device too, or elsewhere. One of the two holds, and
+/// either costs somebody a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    Any,
+    Here(u32),
+    Elsewhere(u32),
+}
+
+/// An item of a heap by its first number.
+struct By<T>(f64, T);
+
+impl<T> PartialEq for By<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl<T> Eq for By<T> {}
+impl<T> PartialOrd for By<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<T> Ord for By<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// Finds the bounds of one direction.
+pub(super) struct Company<'a> {
+    problem: &'a Problem,
+    classes: &'a Classes,
+    direction: Direction,
+    /// Node × class → seconds; infinite where it can't run.
+    cost: &'a [f64],
+    largest: usize,
+    /// Nodes beside the one looked at have its stamp, and the seconds from them to it.
+    stamp: Vec<u32>,
+    now: u32,
+    rest: Vec<f64>,
+    jobs: Vec<Job>,
+    feeders: Vec<u32>,
+    /// Nodes that may be elsewhere, by when the one looked at could then start.
+    frontier: BinaryHeap<By<u32>>,
+    running: BinaryHeap<By<f64>>,
+}
+
+impl<'a> Company<'a> {
+    pub(super) fn new(
+        problem: &'a Problem,
+        classes: &'a Classes,
+        direction: Direction,
+        cost: &'a [f64],
+    ) -> Company<'a> {
+        let nodes = problem.node_count();
+        let each = (PER_NODE * nodes).min(MOST) / (nodes * classes.len()).max(1);
+        Company {
+            problem,
+            classes,
+            direction,
+            cost,
+            // So many nodes, looked at again each time one is added.
+            largest: ((2 * each) as f64).sqrt().min(LARGEST as f64) as usize,
+            stamp: vec![0; nodes],
+            now: 0,
+            rest: vec![0.0; nodes],
+            jobs: Vec::new(),
+            feeders: Vec::new(),
+            frontier: BinaryHeap::new(),
+            running: BinaryHeap::new(),
+        }
+    }
+
+    fn before(&self, node: usize) -> &'a [u32] {
+        match self.direction {
+            Direction::Forward => self.problem.in_edges.row(node),
+            Direction::Backward => self.problem.out_edges.row(node),
+        }
+    }
+
+    fn after(&self, node: usize) -> &'a [u32] {
+        match self.direction {
+            Direction::Forward => self.problem.out_edges.row(node),
+            Direction::Backward => self.problem.in_edges.row(node),
+        }
+    }
+
+    /// The ends of an edge: what comes before in this direction, and what after.
+    fn ends(&self, edge: u32) -> (usize, usize) {
+        let row = &self.problem.edges[edge as usize];
+        match self.direction {
+            Direction::Forward => (row.from as usize, row.to as usize),
+            Direction::Backward => (row.to as usize, row.from as usize),
+        }
+    }
+
+    /// The edge from one node to another.
+    fn edge(&self, from: usize, to: usize) -> Option<u32> {
+        self.before(to).iter().copied().find(|&e| self.ends(e).0 == from)
+    }
+
+    /// Seconds of an edge that begins on one class and ends on another device of the same or another class.
+    fn copy(&self, edge: u32, from: usize, to: usize) -> f64 {
+        if from == to {
+            self.classes.copy_among(self.problem, edge, from)
+        } else if self.direction == Direction::Forward {
+            self.classes.copy(self.problem, edge, from, to)
+        } else {
+            self.classes.copy(self.problem, edge, to, from)
+        }
+    }
+
+    /// When an edge is served to a device of a class from any other device.
+    fn sent_from_elsewhere(&self, known: &[f64], edge: u32, class: usize, case: Case) -> f64 {
+        let (from, to) = self.ends(edge);
+        if self.problem.nodes[from].unit == self.problem.nodes[to].unit || case == Case::Here(from as u32) {
+            return f64::INFINITY;
+        }
+        let count = self.classes.len();
+        // What is read from a node that is on the device has to be copied away from it.
+        let sent = match case {
+            Case::Here(node) => self.edge(node as usize, from).map(|e| (e, node as usize * count + class)),
+            Case::Any | Case::Elsewhere(_) => None,
+        };
+        let mut least = f64::INFINITY;
+        for other in 0..count {
+            let mut start = known[from * count + other];
+            if let Some((edge, at)) = sent {
+                start = start.max(known[at] + self.cost[at] + self.copy(edge, class, other));
+            }
+            let done = start + self.cost[from * count + other];
+            if done < least {
+                least = least.min(done + self.copy(edge, other, class));
+            }
+        }
+        least
+    }
+
+    /// The least start of a node on the device.
+    fn release(&self, known: &[f64], node: usize, class: usize, case: Case) -> f64 {
+        let release = known[node * self.classes.len() + class];
+        match case {
+            Case::Any | Case::Here(_) => release,
+            Case::Elsewhere(far) if far as usize == node => f64::INFINITY,
+            Case::Elsewhere(far) => match self.edge(far as usize, node) {
+                Some(edge) => release.max(self.sent_from_elsewhere(known, edge, class, Case::Any)),
+                None => release,
+            },
+        }
+    }
+
+    /// The least start of a node on a class, from those before it: `known` has theirs.
+    pub(super) fn least(&mut self, known: &[f64], node: usize, class: usize) -> f64 {
+        match self.shared_feeder(known, node, class) {
+            None => self.least_if(known, node, class, Case::Any),
+            Some(feeder) => {
+                let here = self.least_if(known, node, class, Case::Here(feeder));
+                here.min(self.least_if(known, node, class, Case::Elsewhere(feeder)))
+            }
+        }
+    }
+
+    /// Of the nodes that more than one input reads, the one that is done last.
+    fn shared_feeder(&mut self, known: &[f64], node: usize, class: usize) -> Option<u32> {
+        let before = self.before(node);
+        if before.len() < 2 || before.len() > LARGEST {
+            return None;
+        }
+        self.feeders.clear();
+        for &edge in before {
+            for &edge in self.before(self.ends(edge).0).iter().take(LARGEST) {
+                let feeder = self.ends(edge).0 as u32;
+                self.feeders.push(feeder);
+            }
+        }
+        self.feeders.sort_unstable();
+        let at = |f: u32| known[f as usize * self.classes.len() + class];
+        let shared = self.feeders.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+        shared.max_by(|&a, &b| at(a).total_cmp(&at(b)))
+    }
+
+    fn least_if(&mut self, known: &[f64], node: usize, class: usize, case: Case) -> f64 {
+        let count = self.classes.len();
+        self.now += 1;
+        self.jobs.clear();
+        self.frontier.clear();
+        let before = self.before(node);
+        let mut single = 0.0f64;
+        for &edge in before {
+            let from = self.ends(edge).0;
+            let elsewhere = self.sent_from_elsewhere(known, edge, class, case);
+            let here = self.release(known, from, class, case) + self.cost[from * count + class];
+            single = single.max(here.min(elsewhere));
+            self.frontier.push(By(elsewhere, from as u32));
+        }
+        // Of a single input everything is known already.
+        if before.len() < 2 {
+            return single;
+        }
+        self.stamp[node] = self.now;
+        self.rest[node] = -self.cost[node * count + class];
+        let slots = self.problem.devices[self.classes.first[class] as usize].slots;
+        // The least time by which a node left elsewhere would do, and when those beside it are done.
+        let (mut elsewhere, mut together) = (f64::INFINITY, single);
+        while let Some(By(start, from)) = self.frontier.pop() {
+            let from = from as usize;
+            if self.stamp[from] == self.now {
+                continue;
+            }
+            if together >= start || self.jobs.len() == self.largest {
+                break;
+            }
+            elsewhere = elsewhere.min(start);
+            if !self.cost[from * count + class].is_finite() || case == Case::Elsewhere(from as u32) {
+                // It can't be here: the time by which it would do is the bound.
+                together = f64::INFINITY;
+                break;
+            }
+            self.add(known, from, class, case);
+            together = together.max(self.done(slots));
+            if together >= elsewhere {
+                break;
+            }
+        }
+        single.max(together.min(elsewhere))
+    }
+
+    /// A node must be on the device; what comes before it may have to be too.
+    fn add(&mut self, known: &[f64], node: usize, class: usize, case: Case) {
+        let seconds = self.cost[node * self.classes.len() + class];
+        let mut rest = 0.0f64;
+        for &edge in self.after(node) {
+            let to = self.ends(edge).1;
+            if self.stamp[to] == self.now {
+                rest = rest.max(self.rest[to] + self.cost[to * self.classes.len() + class]);
+            }
+        }
+        self.stamp[node] = self.now;
+        self.rest[node] = rest;
+        let job = Job { release: self.release(known, node, class, case), seconds, rest };
+        let place = self.jobs.partition_point(|j| j.release <= job.release);
+        self.jobs.insert(place, job);
+        for &edge in self.before(node) {
+            let from = self.ends(edge).0;
+            if self.stamp[from] != self.now {
+                let start = self.sent_from_elsewhere(known, edge, class, case) + seconds + rest;
+                self.frontier.push(By(start, from as u32));
+            }
+        }
+    }
+
+    /// When so many slots are done with the jobs and with what must follow them: one slot exactly, were they allowed to
+    /// be interrupted; several at best.
+    fn done(&mut self, slots: u32) -> f64 {
+        if slots > 1 {
+            let mut sum = 0.0;
+            let (mut release, mut rest, mut longest) = (f64::INFINITY, f64::INFINITY, 0.0f64);
+            for job in &self.jobs {
+                sum += job.seconds;
+                release = release.min(job.release);
+                rest = rest.min(job.rest);
+                longest = longest.max(job.release + job.seconds + job.rest);
+            }
+            return longest.max(release + sum / f64::from(slots) + rest);
+        }
+        // Always the job with the most to follow: its rest is the heap's key, its remaining seconds the item.
+        self.running.clear();
+        let (mut time, mut next, mut done) = (0.0f64, 0, 0.0f64);
+        loop {
+            while let Some(job) = self.jobs.get(next).filter(|j| j.release <= time || self.running.is_empty())
+            {
+                time = time.max(job.release);
+                self.running.push(By(job.rest, job.seconds));
+                next += 1;
+            }
+            let Some(By(rest, seconds)) = self.running.pop() else { return done };
+            let until = self.jobs.get(next).map_or(f64::INFINITY, |j| j.release);
+            if time + seconds <= until {
+                time += seconds;
+                done = done.max(time + rest);
+            } else {
+                self.running.push(By(rest, seconds - (until - time)));
+                time = until;
+            }
+        }
+    }
+}
