@@ -8,7 +8,7 @@ mod workloads;
 use situ_place::{Budget, GraphFile, Problem, place};
 use std::time::Instant;
 use workloads::layered::layered;
-use workloads::tiled::{Kind, factorisation};
+use workloads::tiled::{Copies, Kind, factorisation};
 use workloads::transformer::{Shape, transformer};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,9 +81,8 @@ fn graphs() -> Vec<(String, Make)> {
             (Kind::Qr, &[5, 10, 20, 30]),
         ] {
             for &size in sizes {
-                for copies in [false, true] {
-                    let label = if copies { "copies" } else { "free" };
-                    let name = format!("{kind:?}-{size}-{cores}+{gpus}-{label}").to_lowercase();
+                for copies in [Copies::Free, Copies::Links, Copies::Priced, Copies::Small] {
+                    let name = format!("{kind:?}-{size}-{cores}+{gpus}-{copies:?}").to_lowercase();
                     list.push((name, Box::new(move || factorisation(kind, size, cores, gpus, copies))));
                 }
             }

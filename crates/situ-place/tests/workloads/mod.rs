@@ -34,9 +34,20 @@ impl Draft {
 
     /// One edge, however often it is drawn.
     pub(crate) fn edge(&mut self, from: usize, to: usize) {
+        self.add_edge(from, to, None);
+    }
+
+    /// One edge that costs so many seconds between a CPU and a GPU, and twice as many between GPUs.
+    pub(crate) fn priced_edge(&mut self, from: usize, to: usize, seconds: f64) {
+        let pairs =
+            [("cpu>gpu", seconds), ("gpu>cpu", seconds), ("gpu>gpu", 2.0 * seconds), ("cpu>cpu", 0.0)];
+        self.add_edge(from, to, Some(pairs.map(|(pair, s)| (pair.to_owned(), s)).into()));
+    }
+
+    fn add_edge(&mut self, from: usize, to: usize, cost: Option<BTreeMap<String, f64>>) {
         let (from, to) = (from as i64, to as i64);
         if !self.graph.edges.iter().rev().take(16).any(|e| (e.from, e.to) == (from, to)) {
-            self.graph.edges.push(Edge { from, to, bytes: None, cost: None });
+            self.graph.edges.push(Edge { from, to, bytes: None, cost });
         }
     }
 
