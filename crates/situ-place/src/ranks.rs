@@ -8,6 +8,8 @@ use std::collections::HashMap;
 pub(crate) enum Currency {
     /// The mean over devices.
     Mean,
+    /// The mean over slots: what a list scheduler sees that takes every slot for a processor of its own.
+    Slots,
     /// The least over devices, and free copies.
     Best,
 }
@@ -15,16 +17,13 @@ pub(crate) enum Currency {
 /// The longest way from the start of each node to the end.
 pub(crate) fn upward(problem: &Problem, currency: Currency) -> Vec<f64> {
     let mut rank = vec![0.0; problem.node_count()];
-    let mut means = Means::new(problem);
+    let mut means = (currency != Currency::Best).then(|| Means::new(problem, currency));
     for &node in problem.order.iter().rev() {
         let node = node as usize;
         let mut below = 0.0f64;
         for &e in problem.out_edges.row(node) {
             let to = problem.edges[e as usize].to as usize;
-            let copy = match currency {
-                Currency::Best => 0.0,
-                Currency::Mean => means.mean(e),
-            };
+            let copy = means.as_mut().map_or(0.0, |means| means.mean(e));
             below = below.max(rank[to] + copy);
         }
         rank[node] = below + cost(problem, node, currency);
@@ -33,29 +32,35 @@ pub(crate) fn upward(problem: &Problem, currency: Currency) -> Vec<f64> {
 }
 
 fn cost(problem: &Problem, node: usize, currency: Currency) -> f64 {
-    let unit = problem.unit_of(node);
-    let seconds = unit.allowed.iter().map(|&d| problem.seconds(node, d.into()));
+    let allowed = &problem.unit_of(node).allowed;
+    let seconds = |d: u16| problem.seconds(node, d.into());
     match currency {
-        Currency::Mean => seconds.sum::<f64>() / unit.allowed.len().max(1) as f64,
-        Currency::Best => seconds.fold(f64::INFINITY, f64::min),
+        Currency::Mean => mean(allowed.iter().map(|&d| (seconds(d), 1.0))),
+        Currency::Slots => mean(allowed.iter().map(|&d| (seconds(d), slots(problem, d)))),
+        Currency::Best => allowed.iter().map(|&d| seconds(d)).fold(f64::INFINITY, f64::min),
     }
+}
+
+fn slots(problem: &Problem, device: u16) -> f64 {
+    f64::from(problem.devices[device as usize].slots)
 }
 
 /// The mean seconds of an edge over the pairs of devices that its ends may be on. A mean over links is linear in the
 /// bytes, so one pair of numbers serves all edges between the same two sets of devices.
 struct Means<'p> {
     problem: &'p Problem,
+    currency: Currency,
     /// For each unit, the first unit with the same devices.
     set_of: Vec<u32>,
     links: HashMap<(u32, u32), (f64, f64)>,
 }
 
 impl<'p> Means<'p> {
-    fn new(problem: &'p Problem) -> Means<'p> {
+    fn new(problem: &'p Problem, currency: Currency) -> Means<'p> {
         let mut first: HashMap<&[u16], u32> = HashMap::new();
         let units = problem.units.iter().enumerate();
         let set_of = units.map(|(i, u)| *first.entry(&u.allowed).or_insert(i as u32)).collect();
-        Means { problem, set_of, links: HashMap::new() }
+        Means { problem, currency, set_of, links: HashMap::new() }
     }
 
     fn mean(&mut self, edge: u32) -> f64 {
@@ -67,13 +72,18 @@ impl<'p> Means<'p> {
         }
         let (from, to) = (self.set_of[from as usize], self.set_of[to as usize]);
         let (a, b) = (&problem.units[from as usize].allowed, &problem.units[to as usize].allowed);
+        let weight = |a: u16, b: u16| match self.currency {
+            Currency::Mean | Currency::Best => 1.0,
+            Currency::Slots => slots(problem, a) * slots(problem, b),
+        };
         let pairs = || a.iter().flat_map(|&a| b.iter().map(move |&b| (a, b)));
         if row.price != NONE {
-            return mean(pairs().map(|(a, b)| problem.edge_copy(edge, a, b)));
+            return mean(pairs().map(|(a, b)| (problem.edge_copy(edge, a, b), weight(a, b))));
         }
         let (fixed, per_byte) = *self.links.entry((from, to)).or_insert_with(|| {
             let at = |bytes: f64| {
-                mean(pairs().map(|(a, b)| if a == b { 0.0 } else { problem.routes.seconds(bytes, a, b) }))
+                let seconds = |a: u16, b: u16| if a == b { 0.0 } else { problem.routes.seconds(bytes, a, b) };
+                mean(pairs().map(|(a, b)| (seconds(a, b), weight(a, b))))
             };
             (at(0.0), at(1.0) - at(0.0))
         });
@@ -81,14 +91,14 @@ impl<'p> Means<'p> {
     }
 }
 
-/// The mean of what is finite.
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut count) = (0.0, 0usize);
-    for value in values.filter(|v| v.is_finite()) {
-        sum += value;
-        count += 1;
+/// The mean of those values that are finite, each with its weight.
+fn mean(values: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for (value, weight) in values.filter(|v| v.0.is_finite()) {
+        sum += value * weight;
+        weights += weight;
     }
-    sum / count.max(1) as f64
+    if weights > 0.0 { sum / weights } else { 0.0 }
 }
 
 /// The longest way from the end of each node to the end of everything, with every node on its device and links to

@@ -21,7 +21,9 @@ impl Constructive for Heft {
     fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         let large = problem.node_count() > LARGE;
-        for &currency in if large { &[Currency::Mean][..] } else { &[Currency::Mean, Currency::Best] } {
+        for &currency in
+            if large { &[Currency::Mean][..] } else { &[Currency::Mean, Currency::Slots, Currency::Best] }
+        {
             let rank = upward(problem, currency);
             let list = list::schedule(problem, Direction::Forward, |n| rank[n], None, |_| None, share);
             best.offer(list.and_then(|list| Timed::new(problem, list.schedule())));
