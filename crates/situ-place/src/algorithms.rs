@@ -15,7 +15,7 @@ pub(crate) mod segments;
 pub(crate) mod single;
 
 use crate::error::PlaceError;
-use crate::placement::{Placement, Schedule};
+use crate::placement::{Draft, Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
 use crate::simulate::makespan;
@@ -87,7 +87,7 @@ impl<C: Constructive> Placer for C {
         let clock = Deadline::new(budget);
         problem.require_placeable()?;
         let timed = within_memory(self, problem)?;
-        Placement::finish(problem, &timed.schedule, Constructive::name(self), 0, clock, None, None)
+        Draft::new(&timed.schedule, Constructive::name(self), clock).finish(problem)
     }
 }
 

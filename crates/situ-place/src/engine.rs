@@ -16,6 +16,7 @@ mod links;
 mod slots;
 mod trial;
 
+use crate::algorithms::Timed;
 use crate::critical::Times;
 use crate::error::PlaceError;
 use crate::fill::Fill;
@@ -58,6 +59,13 @@ pub(crate) struct Engine<'p> {
 
 impl<'p> Engine<'p> {
     pub(crate) fn new(problem: &'p Problem, schedule: &Schedule) -> Result<Engine<'p>, PlaceError> {
+        let makespan = simulate(problem, schedule)?.makespan;
+        Ok(Engine::timed(problem, &Timed { makespan, schedule: schedule.clone() }))
+    }
+
+    /// As [`new`](Engine::new), for a schedule whose makespan within the memory limits is known.
+    pub(crate) fn timed(problem: &'p Problem, timed: &Timed) -> Engine<'p> {
+        let schedule = &timed.schedule;
         let count = problem.node_count();
         let limited = problem.devices.iter().any(|d| d.memory.is_some());
         let outputs = if limited { problem.nodes.iter().map(|n| n.output_bytes).sum() } else { 0.0 };
@@ -81,13 +89,13 @@ impl<'p> Engine<'p> {
             makespan: 0.0,
             trial: Trial::new(count),
         };
-        engine.load(schedule)?;
-        Ok(engine)
+        engine.load(timed);
+        engine
     }
 
     /// Starts again from another schedule.
-    pub(crate) fn load(&mut self, schedule: &Schedule) -> Result<(), PlaceError> {
-        let timeline = simulate(self.problem, schedule)?;
+    pub(crate) fn load(&mut self, timed: &Timed) {
+        let schedule = &timed.schedule;
         self.devices.copy_from_slice(&schedule.devices);
         self.order.copy_from_slice(&schedule.order);
         for (i, &node) in self.order.iter().enumerate() {
@@ -108,8 +116,7 @@ impl<'p> Engine<'p> {
         let quick = self.run(f64::INFINITY);
         debug_assert!(quick.is_some());
         self.keep();
-        self.makespan = timeline.makespan;
-        Ok(())
+        self.makespan = timed.makespan;
     }
 
     pub(crate) fn makespan(&self) -> f64 {

@@ -8,6 +8,7 @@ use crate::problem::Problem;
 use crate::reason::{Reason, fixed};
 use crate::simulate::{simulate, simulate_unlimited};
 use crate::{DeviceIndex, NodeIndex};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// What an answer may spend on simulating its reasons, in nodes timed: a few milliseconds.
@@ -136,20 +137,23 @@ impl<'a> Explain<'a> {
         let problem = self.problem;
         let unit = problem.nodes[node].unit as usize;
         let here = self.schedule.devices[node];
-        let work = |d: u16| {
-            let members = problem.units[unit].members.iter();
-            members.map(|&m| problem.seconds(m as usize, d.into())).sum::<f64>()
-        };
-        let others = problem.units[unit].allowed.iter().copied().filter(|&d| d != here);
-        let Some(fastest) = others.clone().min_by(|&a, &b| work(a).total_cmp(&work(b))) else {
+        let allowed = problem.units[unit].allowed.iter();
+        let works: SmallVec<[(u16, f64); 8]> = allowed
+            .map(|&d| {
+                let members = problem.units[unit].members.iter();
+                (d, members.map(|&m| problem.seconds(m as usize, d.into())).sum::<f64>())
+            })
+            .collect();
+        let work = |d: u16| works.iter().find(|w| w.0 == d).map_or(f64::INFINITY, |w| w.1);
+        let others = works.iter().filter(|w| w.0 != here);
+        let Some(&(fastest, least)) = others.clone().min_by(|a, b| a.1.total_cmp(&b.1)) else {
             return Reason::OnlyDevice;
         };
-        if work(here) <= work(fastest) {
+        if work(here) <= least {
             // A twin that is just as fast says little; the next slower device says why it is not there.
-            let slower =
-                others.filter(|&d| work(d) > work(here)).min_by(|&a, &b| work(a).total_cmp(&work(b)));
-            let than = slower.unwrap_or(fastest);
-            return Reason::Faster { than: self.name(than), saves: work(than) - work(here) };
+            let slower = others.filter(|w| w.1 > work(here)).min_by(|a, b| a.1.total_cmp(&b.1));
+            let &(than, seconds) = slower.unwrap_or(&(fastest, least));
+            return Reason::Faster { than: self.name(than), saves: seconds - work(here) };
         }
         self.fill.take(problem, unit, here.into());
         let fits = self.fill.fits(problem, unit, fastest.into());

@@ -7,7 +7,7 @@ use crate::explain;
 use crate::placer::Deadline;
 use crate::problem::Problem;
 use crate::reason::Reason;
-use crate::simulate::simulate;
+use crate::simulate::{Timeline, simulate};
 use crate::{DeviceIndex, NodeIndex};
 
 /// What a placer decides: a device for each node, and the order in which nodes claim slots and links. Times follow
@@ -145,49 +145,83 @@ impl Placement {
     }
 }
 
-impl Placement {
-    /// Times a schedule and gathers what belongs to an answer. The bound and the reasons are found where none are given.
-    pub(crate) fn finish(
-        problem: &Problem,
-        schedule: &Schedule,
-        algorithm: &str,
-        moves: u64,
-        clock: Deadline,
-        bound: Option<f64>,
-        reasons: Option<Vec<Reason>>,
-    ) -> Result<Placement, PlaceError> {
-        let timeline = simulate(problem, schedule)?;
-        let mut place = vec![0; schedule.order.len()];
-        for (i, &node) in schedule.order.iter().enumerate() {
-            place[node as usize] = i as u32;
-        }
-        let times = Times {
-            problem,
-            devices: &schedule.devices,
-            order: &schedule.order,
-            place: &place,
-            start: &timeline.start,
-            finish: &timeline.finish,
+/// What is known of the bound of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bound {
+    /// Nothing: find it.
+    Unknown,
+    /// It is at least this; the critical path may raise it.
+    AtLeast(f64),
+    /// This must do.
+    Is(f64),
+}
+
+/// A schedule on its way to an answer, with what is known of it already.
+pub(crate) struct Draft<'a> {
+    pub schedule: &'a Schedule,
+    pub algorithm: &'a str,
+    pub moves: u64,
+    pub clock: Deadline,
+    pub bound: Bound,
+    pub timeline: Option<Timeline>,
+    pub reasons: Option<Vec<Reason>>,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(schedule: &'a Schedule, algorithm: &'a str, clock: Deadline) -> Draft<'a> {
+        Draft { schedule, algorithm, moves: 0, clock, bound: Bound::Unknown, timeline: None, reasons: None }
+    }
+
+    /// Gathers what belongs to an answer, and finds what is not known.
+    pub(crate) fn finish(self, problem: &Problem) -> Result<Placement, PlaceError> {
+        let schedule = self.schedule;
+        let timeline = match self.timeline {
+            Some(timeline) => timeline,
+            None => simulate(problem, schedule)?,
         };
-        let mut path = Vec::new();
-        times.critical_path(&mut path);
-        let classes = Classes::new(problem);
-        let bound = bound.unwrap_or_else(|| lower_bound(problem, &classes));
-        let lower_bound = bound.max(bound_by(problem, &classes, &path)).min(timeline.makespan);
-        let reasons = reasons.unwrap_or_else(|| explain::reasons(problem, schedule));
+        let bound = match self.bound {
+            Bound::Is(bound) => bound,
+            Bound::AtLeast(bound) => {
+                bound.max(bound_by(problem, &Classes::new(problem), &critical(problem, schedule, &timeline)))
+            }
+            Bound::Unknown => {
+                let classes = Classes::new(problem);
+                let path = critical(problem, schedule, &timeline);
+                lower_bound(problem, &classes).max(bound_by(problem, &classes, &path))
+            }
+        };
         Ok(Placement {
             devices: schedule.devices.iter().map(|&d| d.into()).collect(),
             order: schedule.order.iter().map(|&n| n as usize).collect(),
+            lower_bound: bound.min(timeline.makespan),
             start: timeline.start,
             finish: timeline.finish,
             transfers: timeline.transfers,
             peak_memory: timeline.peak_memory,
             makespan: timeline.makespan,
-            lower_bound,
-            algorithm: algorithm.to_owned(),
-            moves,
-            seconds: clock.elapsed(),
-            reasons,
+            algorithm: self.algorithm.to_owned(),
+            moves: self.moves,
+            reasons: self.reasons.unwrap_or_else(|| explain::reasons(problem, schedule)),
+            seconds: self.clock.elapsed(),
         })
     }
+}
+
+/// A critical path of a schedule that has been timed.
+fn critical(problem: &Problem, schedule: &Schedule, timeline: &Timeline) -> Vec<u32> {
+    let mut place = vec![0; schedule.order.len()];
+    for (i, &node) in schedule.order.iter().enumerate() {
+        place[node as usize] = i as u32;
+    }
+    let times = Times {
+        problem,
+        devices: &schedule.devices,
+        order: &schedule.order,
+        place: &place,
+        start: &timeline.start,
+        finish: &timeline.finish,
+    };
+    let mut path = Vec::new();
+    times.critical_path(&mut path);
+    path
 }

@@ -13,7 +13,8 @@ use crate::problem::Problem;
 use crate::purse::Purse;
 use crate::random::Random;
 use crate::search::Search;
-use crate::sweep::Sweeps;
+use crate::sweep::{self, Sweeps};
+use std::sync::OnceLock;
 
 /// Moves of the first epoch, at least, and per node; of the last, at most; and how they grow.
 const FIRST: u64 = 4_000;
@@ -46,7 +47,7 @@ pub(crate) fn improve(
     // Sums are rounded in another order than times.
     let bound = bound * (1.0 + 1e-8);
     let mut best = start;
-    let classes = Classes::new(problem);
+    let classes = OnceLock::new();
     let mut epoch = FIRST.max(PER_NODE * problem.node_count() as u64);
     let mut lanes: Vec<Lane<'_>> =
         (0..lanes(budget)).map(|i| Lane::new(problem, means, budget.seed, i as u64)).collect();
@@ -132,13 +133,17 @@ impl<'p> Lane<'p> {
     }
 
     /// The best that it found and the moves it took; none if it found no better one.
-    fn epoch(&mut self, classes: &Classes, from: &Timed, bound: f64, mut purse: Purse) -> Found {
+    fn epoch(&mut self, classes: &OnceLock<Classes>, from: &Timed, bound: f64, mut purse: Purse) -> Found {
         let mut best: Option<Timed> = None;
         let quota = purse.moves;
         let for_sweeps = (quota as f64 * self.share) as u64;
-        if for_sweeps > 0 {
+        // What is left of a budget may not pay for one sweep.
+        if for_sweeps >= sweep::price(self.problem) || self.means == Means::Sweeps {
             let random = Random::new(self.seed, self.stream);
-            let sweeps = self.sweeps.get_or_insert_with(|| Sweeps::new(self.problem, classes, from, random));
+            let sweeps = self.sweeps.get_or_insert_with(|| {
+                let classes = classes.get_or_init(|| Classes::new(self.problem));
+                Sweeps::new(self.problem, classes, from, random)
+            });
             sweeps.round(from, &mut purse, for_sweeps, bound);
             best = Some(sweeps.best()).filter(|b| b.makespan < from.makespan).cloned();
         }
@@ -158,14 +163,11 @@ impl<'p> Lane<'p> {
 
     fn walk(&mut self, from: &Timed, purse: &mut Purse, bound: f64) {
         let random = Random::new(self.seed, self.stream + 1);
-        let ready = match &mut self.walk {
-            Some(walk) => walk.start_from(&from.schedule).is_ok(),
-            None => {
-                self.walk = Search::new(self.problem, &from.schedule, random).ok();
-                true
-            }
-        };
-        if let Some(walk) = self.walk.as_mut().filter(|_| ready) {
+        match &mut self.walk {
+            Some(walk) => walk.start_from(from),
+            None => self.walk = Some(Search::new(self.problem, from, random)),
+        }
+        if let Some(walk) = &mut self.walk {
             let left = purse.left();
             walk.round(purse, left, bound);
         }

@@ -9,8 +9,8 @@
 
 mod moves;
 
+use crate::algorithms::Timed;
 use crate::engine::Engine;
-use crate::error::PlaceError;
 use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::purse::Purse;
@@ -42,24 +42,19 @@ pub(crate) struct Search<'p> {
 }
 
 impl<'p> Search<'p> {
-    pub(crate) fn new(
-        problem: &'p Problem,
-        start: &Schedule,
-        random: Random,
-    ) -> Result<Search<'p>, PlaceError> {
-        let engine = Engine::new(problem, start)?;
-        Ok(Search {
+    pub(crate) fn new(problem: &'p Problem, start: &Timed, random: Random) -> Search<'p> {
+        Search {
             problem,
-            best_makespan: engine.makespan(),
-            engine,
+            best_makespan: start.makespan,
+            engine: Engine::timed(problem, start),
             random,
-            best: start.clone(),
+            best: start.schedule.clone(),
             rounds: 0,
             critical: Vec::new(),
             critical_is_stale: true,
             chunk: Vec::new(),
             in_chunk: vec![false; problem.units.len()],
-        })
+        }
     }
 
     pub(crate) fn best(&self) -> (f64, &Schedule) {
@@ -112,11 +107,10 @@ impl<'p> Search<'p> {
     }
 
     /// Goes on from another schedule; what was best before is forgotten.
-    pub(crate) fn start_from(&mut self, schedule: &Schedule) -> Result<(), PlaceError> {
+    pub(crate) fn start_from(&mut self, timed: &Timed) {
         self.critical_is_stale = true;
-        self.engine.load(schedule)?;
-        self.best.clone_from(schedule);
-        self.best_makespan = self.engine.makespan();
-        Ok(())
+        self.engine.load(timed);
+        self.best.clone_from(&timed.schedule);
+        self.best_makespan = timed.makespan;
     }
 }

@@ -80,6 +80,13 @@ pub fn simulate_unlimited(problem: &Problem, schedule: &Schedule) -> Result<Time
     Run::new(problem, schedule, None).timeline()
 }
 
+/// A number that sorts as the time does: times are not negative, and their bits then grow with them.
+#[inline]
+fn instant(time: f64) -> u64 {
+    debug_assert!(time >= 0.0);
+    (time + 0.0).to_bits()
+}
+
 struct Run<'a> {
     problem: &'a Problem,
     devices: &'a [u16],
@@ -127,11 +134,13 @@ impl<'a> Run<'a> {
         let makespan = self.makespan();
         let peak_memory =
             peaks(self.problem, self.devices, &self.start, &self.finish, &self.transfers, makespan);
-        self.transfers.sort_by(|a, b| a.start.total_cmp(&b.start));
+        let mut by_start: Vec<(u64, u32)> =
+            self.transfers.iter().zip(0..).map(|(t, i)| (instant(t.start), i)).collect();
+        by_start.sort_unstable();
         Ok(Timeline {
             start: self.start,
             finish: self.finish,
-            transfers: self.transfers,
+            transfers: by_start.iter().map(|&(_, i)| self.transfers[i as usize]).collect(),
             peak_memory,
             makespan,
         })

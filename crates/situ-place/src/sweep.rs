@@ -66,7 +66,7 @@ impl<'p> Sweeps<'p> {
         }
         self.now = from.clone();
         self.find_starts();
-        let price = (self.problem.node_count() as u64 / NODES_PER_MOVE).max(1);
+        let price = price(self.problem);
         let begun = purse.spent;
         while purse.spent - begun < moves && !purse.is_empty() && self.best.makespan > bound {
             let progress = (purse.spent - begun) as f64 / moves as f64;
@@ -154,6 +154,11 @@ impl<'p> Sweeps<'p> {
         let schedule = forth.schedule();
         Some(Timed { makespan: makespan(problem, &schedule).ok()?, schedule })
     }
+}
+
+/// What one sweep costs, in moves.
+pub(crate) fn price(problem: &Problem) -> u64 {
+    (problem.node_count() as u64 / NODES_PER_MOVE).max(1)
 }
 
 /// How many nodes can run at once.

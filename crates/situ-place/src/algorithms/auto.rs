@@ -6,11 +6,12 @@ use super::{Best, CONSTRUCTIVE, Timed, within_memory};
 use crate::bounds::{Classes, lower_bound, quick_bound};
 use crate::error::PlaceError;
 use crate::fill::impossible;
-use crate::placement::{Placement, Schedule};
+use crate::placement::{Bound, Draft, Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
 use crate::portfolio::{Means, improve};
 use crate::problem::Problem;
 use crate::purse::Purse;
+use crate::simulate::{Timeline, simulate};
 
 /// Everything; see the module's page.
 pub struct Auto;
@@ -55,32 +56,37 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
     let clock = Deadline::new(budget);
     problem.require_placeable()?;
     let start = begin(name, problem, budget, clock)?;
-    let bound =
-        if start.is_warm { quick_bound(problem) } else { lower_bound(problem, &Classes::new(problem)) };
+    let is_warm = start.timeline.is_some();
+    let least = if is_warm { quick_bound(problem) } else { lower_bound(problem, &Classes::new(problem)) };
+    let bound = if is_warm { Bound::Is(least) } else { Bound::AtLeast(least) };
     let mut purse = Purse::new(budget, clock.sooner(start.one));
-    let found = improve(problem, start.timed, bound, means, budget, &mut purse);
-    Placement::finish(problem, &found.schedule, name, purse.spent, clock, Some(bound), None)
+    let before = start.timed.makespan;
+    let found = improve(problem, start.timed, least, means, budget, &mut purse);
+    // What was not improved has its times already.
+    let timeline = start.timeline.filter(|_| found.makespan == before);
+    let draft = Draft::new(&found.schedule, name, clock);
+    Draft { moves: purse.spent, bound, timeline, ..draft }.finish(problem)
 }
 
 struct Start {
     timed: Timed,
     /// How long the first algorithm took, in seconds: about what finishing the answer will take.
     one: f64,
-    /// Whether it is an earlier placement.
-    is_warm: bool,
+    /// The times of an earlier placement, if it is one.
+    timeline: Option<Timeline>,
 }
 
 /// An earlier placement if there is one that still fits, else the best of the constructive algorithms. Where time counts, an algorithm is left out if
 /// the slowest so far would not be done in what is left of it.
 fn begin(name: &str, problem: &Problem, budget: &Budget, clock: Deadline) -> Result<Start, PlaceError> {
-    let mut best = Best::default();
     if let Some(start) = &budget.start {
         start.require_valid(problem)?;
-        best.offer(Timed::new(problem, Schedule::clone(start)));
-        if best.is_found() {
-            return Ok(Start { timed: best.get(name)?, one: clock.elapsed(), is_warm: true });
+        if let Ok(timeline) = simulate(problem, start) {
+            let timed = Timed { makespan: timeline.makespan, schedule: Schedule::clone(start) };
+            return Ok(Start { timed, one: clock.elapsed(), timeline: Some(timeline) });
         }
     }
+    let mut best = Best::default();
     let (mut one, mut slowest): (Option<f64>, f64) = (None, 0.0);
     for algorithm in CONSTRUCTIVE {
         if best.is_found() && clock.sooner(slowest + one.unwrap_or(0.0)).passed() {
@@ -94,5 +100,5 @@ fn begin(name: &str, problem: &Problem, budget: &Budget, clock: Deadline) -> Res
     }
     // Where no algorithm found room, say what is certain rather than what one of them stumbled over.
     let timed = best.get(name).map_err(|error| impossible(problem).unwrap_or(error))?;
-    Ok(Start { timed, one: one.unwrap_or(0.0), is_warm: false })
+    Ok(Start { timed, one: one.unwrap_or(0.0), timeline: None })
 }

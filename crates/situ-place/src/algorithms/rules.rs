@@ -6,7 +6,7 @@
 
 use crate::error::PlaceError;
 use crate::fill::Fill;
-use crate::placement::{Placement, Schedule};
+use crate::placement::{Draft, Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
 use crate::reason::Reason;
@@ -24,7 +24,7 @@ impl Placer for Rules {
         let clock = Deadline::new(budget);
         problem.require_placeable()?;
         let (schedule, reasons) = schedule(problem)?;
-        Placement::finish(problem, &schedule, self.name(), 0, clock, None, Some(reasons))
+        Draft { reasons: Some(reasons), ..Draft::new(&schedule, self.name(), clock) }.finish(problem)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The most bytes that each device holds at once, from the times.
 
+use super::instant;
 use crate::placement::Transfer;
-use crate::problem::{NONE, Problem, Route};
+use crate::problem::{Csr, NONE, Problem, Route};
 
 /// One span of bytes in a memory.
 #[derive(Clone, Copy)]
@@ -75,13 +76,13 @@ pub(crate) fn peaks(
     let mut lives: Vec<Vec<Life>> = fixed.iter().map(whole).collect();
     // The last use of each output at home, and of each copy.
     let mut home_end = vec![f64::NEG_INFINITY; problem.node_count()];
-    let mut by_node: Vec<Vec<u32>> = vec![Vec::new(); problem.node_count()];
-    for (i, t) in transfers.iter().enumerate() {
-        by_node[t.node].push(i as u32);
-    }
-    for (node, copies) in by_node.iter().enumerate() {
+    let by_node = Csr::new(problem.node_count(), transfers.iter().zip(0..).map(|(t, i)| (t.node as u32, i)));
+    let mut ends = Vec::new();
+    for node in 0..problem.node_count() {
+        let copies = by_node.row(node);
         let home = devices[node] as usize;
-        let mut ends = vec![f64::NEG_INFINITY; copies.len()];
+        ends.clear();
+        ends.resize(copies.len(), f64::NEG_INFINITY);
         for edge in problem.outs(node) {
             let (reader, done) = (devices[edge.to as usize] as usize, finish[edge.to as usize]);
             if reader == home {
@@ -110,12 +111,13 @@ pub(crate) fn peaks(
 
 /// At one instant, what began earlier is freed, then the new is taken, then what began just now is freed.
 fn peak(lives: &[Life]) -> f64 {
-    let mut events: Vec<(f64, u8, f64)> = Vec::with_capacity(2 * lives.len());
+    let mut events: Vec<(u64, u8, f64)> = Vec::with_capacity(2 * lives.len());
     for life in lives.iter().filter(|l| l.bytes > 0.0) {
-        events.push((life.start, 1, life.bytes));
-        events.push((life.finish, if life.finish <= life.start { 2 } else { 0 }, -life.bytes));
+        let (start, finish) = (instant(life.start), instant(life.finish));
+        events.push((start, 1, life.bytes));
+        events.push((finish, if finish <= start { 2 } else { 0 }, -life.bytes));
     }
-    events.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.total_cmp(&b.2)));
+    events.sort_unstable_by_key(|e| (e.0, e.1));
     let (mut used, mut top) = (0.0f64, 0.0f64);
     for (_, _, change) in events {
         used += change;
