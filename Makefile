@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Options for the benchmark, e.g. `make bench BENCH='--cases matmul --rounds 5'`.
 BENCH ?=
 
-.PHONY: help demo test soak bench place-figures lint doc setup
+.PHONY: help demo test soak bench place-figures mnist losses lint doc setup
 
 help:
 	@echo "make demo    the best that exists, as a program"
@@ -13,6 +13,8 @@ help:
 	@echo "make lint    formatting, clippy, documentation warnings"
 	@echo "make bench   ratios against torch, TensorFlow and ONNX Runtime (downloads them once)"
 	@echo "make place-figures   what the placer reaches on public and generated graphs"
+	@echo "make mnist   fetch the MNIST digits, and train a small network on them"
+	@echo "make losses  compare the losses of training with PyTorch's (downloads it once)"
 	@echo "make doc     build the documentation"
 
 demo: setup
@@ -33,6 +35,15 @@ lint:
 
 doc:
 	$(CARGO) doc --no-deps --workspace
+
+mnist: setup
+	scripts/mnist.sh
+	$(CARGO) run --release -p situ --example mnist
+
+losses: setup
+	scripts/peers.sh
+	$(CARGO) run --release -p situ-bench --bin losses -- target/losses
+	.venv/bin/python scripts/compare_losses.py target/losses
 
 place-figures:
 	CARGO="$(CARGO)" scripts/place_figures.sh

@@ -1,9 +1,39 @@
 //! Training: layers and models, losses, metrics, optimizers, and the loop around them.
 //!
+//! ```
+//! # fn main() -> situ_core::Result<()> {
+//! use situ_nn::callbacks::EarlyStopping;
+//! use situ_nn::losses::SparseCategoricalCrossEntropy;
+//! use situ_nn::metrics::SparseAccuracy;
+//! use situ_nn::optimizers::Adam;
+//! use situ_nn::{Activation, Dense, Fit, Progress, Sequential};
+//!
+//! let x = situ_tensor::random::normal(&[256, 8])?;
+//! let y = x.argmax(&[-1])?.cast(situ_core::DType::I32)?;
+//!
+//! let mut trainer = Sequential::new()
+//!     .add(Dense::new(32).activation(Activation::Relu))
+//!     .add(Dense::new(8))
+//!     .compile(Adam::new(1e-2), SparseCategoricalCrossEntropy::from_logits(), [SparseAccuracy::new()])?;
+//! let history = trainer.fit(
+//!     (&x, &y),
+//!     Fit {
+//!         epochs: 5,
+//!         callbacks: vec![Box::new(EarlyStopping::new("accuracy", 2))],
+//!         progress: Progress::Silent,
+//!         ..Fit::default()
+//!     },
+//! )?;
+//! assert!(history.last("loss").unwrap() < history.series("loss")[0]);
+//! # Ok(()) }
+//! ```
+//!
 //! # Promises
 //! - A layer remembers the device scope in which it was made: its weights are made there, and its ops run there, forward and
 //!   backward, unless a scope at the call says otherwise.
 //! - The same seed gives the same weights, whatever the number of threads.
+//! - A step of training is one function, and `fit` reads nothing back between steps.
+//! - A checkpoint is there as a whole, the old one or the new one, at any moment.
 //!
 //! # What it leaves to others
 //! Gradients and functions (`situ-tensor`), input (`situ-data`), where ops without a scope run (`situ-runtime`).

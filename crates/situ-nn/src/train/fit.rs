@@ -6,7 +6,7 @@ use super::progress::{Display, Progress};
 use super::{Epoch, Figures, History, Input, Training};
 use crate::callbacks::{Callback, Run};
 use crate::interrupt::Interrupt;
-use situ_core::{Error, Result};
+use situ_core::{DeviceId, Error, Result};
 use situ_data::Dataset;
 use situ_tensor::Tensor;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ impl Default for Fit<'_> {
 
 /// How an epoch ended.
 enum End {
-    Over { steps: u64, time: Duration },
+    Over { steps: u64, time: Duration, busy: Vec<(DeviceId, f64)> },
     Interrupted,
     Stopped,
 }
@@ -91,7 +91,7 @@ impl Training {
         let mut display = Display::new(fit.progress);
         let mut callbacks = Callbacks(fit.callbacks);
         let mut history = History::default();
-        let last = self.position.epoch + fit.epochs as u64;
+        let last = self.position.epoch.saturating_add(fit.epochs as u64);
         history.stopped = callbacks.call(self, false, |c, run| c.on_train_begin(run))?;
         while self.position.epoch < last && !history.stopped && !history.interrupted {
             if self.position.batch == 0 {
@@ -106,7 +106,7 @@ impl Training {
             match self.epoch(&batches, &fit.interrupt, &mut callbacks, &mut display)? {
                 End::Interrupted => history.interrupted = true,
                 End::Stopped => history.stopped = true,
-                End::Over { steps, time } => {
+                End::Over { steps, time, busy } => {
                     let mut figures = self.figures()?;
                     let rate = self.stepper.rate_of(self.steps().saturating_sub(1));
                     self.position = super::Position { epoch: number + 1, batch: 0 };
@@ -115,7 +115,7 @@ impl Training {
                         let tested = self.tested(validation.epoch(0))?;
                         figures = figures.joined("val_", &tested);
                     }
-                    display.end(&figures, steps, time);
+                    display.end(&figures, steps, time, &busy);
                     history.stopped = callbacks.call(self, false, |c, run| c.on_epoch_end(run, &figures))?;
                     history.epochs.push(Epoch { number, figures, rate, steps, time });
                 }
@@ -138,6 +138,7 @@ impl Training {
         let start = Instant::now();
         let mut steps = 0u64;
         let done = self.position.batch as usize;
+        let mut first = None;
         for batch in batches.epoch(self.position.epoch).skip(done) {
             if interrupt.is_set() {
                 return Ok(End::Interrupted);
@@ -155,9 +156,10 @@ impl Training {
                 let busy = self.step_function().busy(&[&x, &y])?;
                 display.show(self.position.batch, &figures, steps, start.elapsed(), &busy);
             }
-        }
-        if interrupt.is_set() && steps == 0 {
-            return Ok(End::Interrupted);
+            if display.is_shown() && steps == 1 {
+                // One of full size: the last one may be smaller.
+                first = Some((x, y));
+            }
         }
         if self.position.batch == 0 {
             return Err(Error::argument(
@@ -168,6 +170,11 @@ impl Training {
         }
         // The time of steps, with what devices still have to do.
         self.figures()?;
-        Ok(End::Over { steps, time: start.elapsed() })
+        let time = start.elapsed();
+        let busy = match &first {
+            Some((x, y)) => self.step_function().busy(&[x, y])?,
+            None => Vec::new(),
+        };
+        Ok(End::Over { steps, time, busy })
     }
 }

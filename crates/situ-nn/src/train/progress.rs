@@ -64,6 +64,11 @@ impl Display {
         }
     }
 
+    /// Whether anything is shown at all.
+    pub(super) fn is_shown(&self) -> bool {
+        self.kind != Progress::Silent
+    }
+
     /// Whether it is time to show something.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
@@ -80,12 +85,7 @@ impl Display {
         busy: &[(DeviceId, f64)],
     ) {
         if let Some(bar) = &self.bar {
-            let step = time.as_secs_f64() / steps.max(1) as f64;
-            let mut text = format!("{figures}, {:.0} steps/s", 1.0 / step);
-            for (device, seconds) in busy {
-                let _ = write!(text, ", {device} {:.0}%", (100.0 * seconds / step).min(100.0));
-            }
-            bar.set_message(text);
+            bar.set_message(described(figures, steps, time, busy));
             bar.set_position(batch);
         }
         self.next = Some(Instant::now() + EVERY);
@@ -99,9 +99,11 @@ impl Display {
     }
 
     /// An epoch is over.
-    pub(super) fn end(&mut self, figures: &Figures, steps: u64, time: Duration) {
-        let rate = steps as f64 / time.as_secs_f64().max(1e-9);
-        let text = format!("{figures}, {rate:.0} steps/s, {:.1} s", time.as_secs_f64());
+    pub(super) fn end(&mut self, figures: &Figures, steps: u64, time: Duration, busy: &[(DeviceId, f64)]) {
+        if !self.is_shown() {
+            return;
+        }
+        let text = format!("{}, {:.1} s", described(figures, steps, time, busy), time.as_secs_f64());
         if let Some(bar) = self.bar.take() {
             bar.set_position(bar.length().unwrap_or(steps));
             bar.finish_with_message(text);
@@ -119,4 +121,15 @@ impl Display {
             eprintln!("{}: interrupted", self.title);
         }
     }
+}
+
+/// Figures, speed, and the share of the time that each device is at work: what a step takes it, of the time between steps.
+fn described(figures: &Figures, steps: u64, time: Duration, busy: &[(DeviceId, f64)]) -> String {
+    let step = (time.as_secs_f64() / steps.max(1) as f64).max(1e-12);
+    let mut text = format!("{figures}, {:.0} steps/s", 1.0 / step);
+    for (device, seconds) in busy {
+        // Writing to a string can't fail.
+        let _ = write!(text, ", {device} {:.0}% busy", (100.0 * seconds / step).min(100.0));
+    }
+    text
 }

@@ -145,3 +145,54 @@ fn an_interrupt_ends_after_the_step_saves_and_fit_goes_on_from_there() -> Result
     std::fs::remove_file(path).unwrap();
     Ok(())
 }
+
+const CHILD: &str = "SITU_TEST_INTERRUPT";
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_after_the_step_with_the_state_saved() -> Result<()> {
+    let make = || compile(Mlp::new(&[3, 8, 4], 5)?, Adam::new(0.05), cross_entropy(), [Accuracy]);
+    if let Some(path) = std::env::var_os(CHILD) {
+        // The child: trains without end, until it is interrupted.
+        let (x, y) = quadrants(128, 3, 2)?;
+        let ready = std::path::PathBuf::from(&path).with_extension("ready");
+        let say = EachBatch(move |run: &mut Run<'_>| {
+            if run.steps() == 1 {
+                std::fs::write(&ready, "").unwrap();
+            }
+            Ok(())
+        });
+        let fit = Fit {
+            epochs: usize::MAX,
+            interrupt: Interrupt::on_ctrl_c()?,
+            callbacks: vec![Box::new(Checkpoint::new(path).every(u64::MAX)), Box::new(say)],
+            ..quiet()
+        };
+        let history = make()?.fit((&x, &y), fit)?;
+        assert!(history.interrupted);
+        return Ok(());
+    }
+    let path = std::env::temp_dir().join(format!("situ-ctrl-c-{}.safetensors", std::process::id()));
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "callbacks::ctrl_c_ends_after_the_step_with_the_state_saved"])
+        .env(CHILD, &path)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let ready = path.with_extension("ready");
+    for _ in 0..1200 {
+        if ready.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success(), "the child ended before it was interrupted");
+    assert!(child.wait().unwrap().success());
+    let mut trainer = make()?;
+    trainer.load(&path)?;
+    assert!(trainer.steps() > 0);
+    std::fs::remove_file(path).unwrap();
+    std::fs::remove_file(ready).unwrap();
+    Ok(())
+}
