@@ -1,7 +1,7 @@
 //! Which device an eager op runs on, and why.
 //!
 //! The rules, in order: the scope, then the fallback policy where the scope can't be met, then the placement rule
-//! (`Auto` or `PreferGpu`). The op's inputs are not moved here; only what moving them would take is counted.
+//! (`Auto`, `PreferGpu` or `Manual`). The op's inputs are not moved here; only what moving them would take is counted.
 
 use crate::config::{Config, PlacementRule, Table};
 use crate::constant::is_local;
@@ -70,6 +70,9 @@ pub(crate) fn choose<'t>(
     request: &Request,
     candidate: &Candidate<'_>,
 ) -> Result<Choice<'t>> {
+    if request.spec.is_empty() && config.rule == PlacementRule::Manual {
+        return manual(table, config, request, candidate);
+    }
     if request.spec.is_empty() {
         return unscoped(table, config.rule, candidate, |_| true);
     }
@@ -147,8 +150,28 @@ fn unscoped<'t>(
                 None => Err(no_kernel_anywhere(candidate)),
             }
         }
-        PlacementRule::Auto => auto(table, candidate, allowed),
+        // A scope that leaves a choice, under `Manual` too, leaves it to `Auto`.
+        PlacementRule::Auto | PlacementRule::Manual => auto(table, candidate, allowed),
     }
+}
+
+/// As if a scope had named the device on which the largest input is.
+fn manual<'t>(
+    table: &'t Table,
+    config: &Config,
+    request: &Request,
+    candidate: &Candidate<'_>,
+) -> Result<Choice<'t>> {
+    // Of equals the first.
+    let largest = candidate.inputs.iter().rev().max_by_key(|input| input.tensor_type().bytes());
+    let home = largest.map_or(DeviceId::CPU0, |input| input.logical_device().id());
+    let named = Request { spec: home.spec(), ..request.clone() };
+    let choice = choose(table, config, &named, candidate)?;
+    let reason = match choice.reason {
+        Reason::Requested => Reason::Colocated { with: "its largest input" },
+        other => other,
+    };
+    Ok(Choice { reason, ..choice })
 }
 
 fn auto<'t>(

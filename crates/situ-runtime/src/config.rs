@@ -14,6 +14,8 @@ pub enum PlacementRule {
     Auto,
     /// The first GPU that has a kernel, else the CPU.
     PreferGpu,
+    /// Where the largest of its inputs is, and the CPU for an op without inputs: nothing is decided that no scope says.
+    Manual,
 }
 
 /// One logical device to make on a physical one.

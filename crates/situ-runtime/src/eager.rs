@@ -1,7 +1,7 @@
 //! One op, now: infer its type, choose its device, bring its inputs there, launch its kernel.
 
 use crate::choose::{self, Candidate, Choice};
-use crate::config::Config;
+use crate::config::{Config, PlacementRule};
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
@@ -57,7 +57,11 @@ impl Inner {
         let mut full: SmallVec<[DeviceId; 4]> = SmallVec::new();
         loop {
             match self.run_on(&state, &candidate, &choice, request, location, more) {
-                Err(error) if error.is_out_of_memory() && request.spec.is_empty() => {
+                Err(error)
+                    if error.is_out_of_memory()
+                        && request.spec.is_empty()
+                        && state.config.rule != PlacementRule::Manual =>
+                {
                     more.clear();
                     full.push(choice.device.id());
                     choice =

@@ -177,6 +177,13 @@ impl Runtime {
         self.inner.notices.say(crate::notice::Topic::Function, text);
     }
 
+    /// Says something of a placement, where people asked to be told of them.
+    pub fn log_placement(&self, text: impl FnOnce() -> String) {
+        if self.inner.state().config.log_placement {
+            self.inner.notices.say(crate::notice::Topic::Placement, text());
+        }
+    }
+
     /// Runs one op now, on the device that the request and the rules give.
     pub fn eager(
         &self,

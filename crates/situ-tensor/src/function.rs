@@ -55,6 +55,17 @@ impl Variant {
         self.is_for(inputs, request) && self.compiled.is_current(&self.runtime)
     }
 
+    /// Whether every variable is where the plan has it, or may be moved there.
+    fn finds_its_variables(&self) -> bool {
+        let homes = self.compiled.homes().iter();
+        self.recorded
+            .variables
+            .iter()
+            .zip(homes)
+            .enumerate()
+            .all(|(n, (v, home))| v.device() == *home || (v.is_movable() && self.compiled.assigns(n)))
+    }
+
     fn is_for(&self, inputs: &[&DeviceTensor], request: &Request) -> bool {
         self.types.len() == inputs.len()
             && self.request == *request
@@ -150,7 +161,11 @@ impl Function {
         let mut lost: SmallVec<[DeviceId; 2]> = SmallVec::new();
         loop {
             let prepared = self.prepare(inputs)?;
-            match prepared.run(&call) {
+            let Some(variables) = prepared.variables()? else {
+                prepared.variant.compiled.outdate();
+                continue;
+            };
+            match prepared.run(&variables, &call) {
                 Err(Error::DeviceLost { device, why }) if !lost.contains(&device) => {
                     lost.push(device);
                     prepared.variant.runtime.say(format!(
@@ -170,56 +185,67 @@ impl Function {
     /// Where every op runs for inputs like these, and why.
     #[track_caller]
     pub fn places(&self, inputs: &[&Tensor]) -> Result<Vec<NodePlace>> {
-        Ok(self.prepare(inputs)?.variant.compiled.places().to_vec())
+        Ok(self.look(inputs)?.compiled.places().to_vec())
     }
 
     /// Why every op runs where it does for inputs like these, what the alternatives would cost, and how near the best
     /// placement this one is.
     #[track_caller]
     pub fn explain(&self, inputs: &[&Tensor]) -> Result<Explanation> {
-        Ok(self.prepare(inputs)?.variant.compiled.explain())
+        Ok(self.look(inputs)?.compiled.explain())
     }
 
     /// What it was placed by for inputs like these, in the form that `situ place` reads.
     #[track_caller]
     pub fn cost_graph(&self, inputs: &[&Tensor]) -> Result<GraphFile> {
-        Ok(self.prepare(inputs)?.variant.compiled.cost_graph())
+        Ok(self.look(inputs)?.compiled.cost_graph())
     }
 
     /// Where its ops would run on a machine that one does not have, and how long a call would take there, by a profile's figures.
     #[track_caller]
     pub fn plan_for(&self, profile: &Profile, inputs: &[&Tensor]) -> Result<Answer> {
-        self.prepare(inputs)?.variant.compiled.plan_for(profile)
+        self.look(inputs)?.compiled.plan_for(profile)
     }
 
     /// The plan's figures for inputs like these.
     #[track_caller]
     pub fn plan(&self, inputs: &[&Tensor]) -> Result<PlanSummary> {
-        Ok(self.prepare(inputs)?.variant.compiled.summary())
+        Ok(self.look(inputs)?.compiled.summary())
     }
 
     /// Seconds that each device works in a call with inputs like these: measured in the calls that are sampled, as far as it was.
     #[track_caller]
     pub fn busy(&self, inputs: &[&Tensor]) -> Result<Vec<(DeviceId, f64)>> {
-        Ok(self.prepare(inputs)?.variant.compiled.busy())
+        Ok(self.look(inputs)?.compiled.busy())
     }
 
     /// What the passes did for inputs like these, and what they nearly did.
     #[track_caller]
     pub fn passes(&self, inputs: &[&Tensor]) -> Result<Vec<Report>> {
-        Ok(self.prepare(inputs)?.variant.compiled.reports().to_vec())
+        Ok(self.look(inputs)?.compiled.reports().to_vec())
     }
 
     /// The graph that runs for inputs like these: after the passes.
     #[track_caller]
     pub fn optimized_graph(&self, inputs: &[&Tensor]) -> Result<Graph> {
-        Ok(self.prepare(inputs)?.variant.compiled.graph().clone())
+        Ok(self.look(inputs)?.compiled.graph().clone())
     }
 
     /// The graph for inputs like these, as it was traced.
     #[track_caller]
     pub fn graph(&self, inputs: &[&Tensor]) -> Result<Graph> {
-        Ok(self.prepare(inputs)?.variant.recorded.graph.clone())
+        Ok(self.look(inputs)?.recorded.graph.clone())
+    }
+
+    /// What a call with inputs like these would run.
+    fn look(&self, inputs: &[&Tensor]) -> Result<Arc<Variant>> {
+        loop {
+            let variant = self.prepare(inputs)?.variant;
+            if variant.finds_its_variables() {
+                return Ok(variant);
+            }
+            variant.compiled.outdate();
+        }
     }
 
     fn prepare<'i>(&self, inputs: &'i [&'i Tensor]) -> Result<Prepared<'i>> {
@@ -257,11 +283,13 @@ impl Function {
         };
         let recorded = self.recorded(&types)?;
         let variables: Vec<DeviceId> = recorded.variables.iter().map(|v| v.device()).collect();
+        let movable: Vec<bool> = recorded.variables.iter().map(|v| v.is_movable()).collect();
         let compiled = runtime.compile(&Program {
             graph: &recorded.graph,
             captures: &recorded.captures,
             arguments: &devices,
             variables: &variables,
+            movable: &movable,
             call: &request,
             passes: &self.passes,
             before: before.map(|v| &v.compiled),
@@ -299,8 +327,35 @@ struct Prepared<'i> {
 }
 
 impl Prepared<'_> {
+    /// The variables' values where the plan has them; `None` if one is elsewhere and stays there: then another plan is needed.
+    fn variables(&self) -> Result<Option<SmallVec<[DeviceTensor; 2]>>> {
+        let Variant { recorded, compiled, runtime, .. } = &*self.variant;
+        let mut held: SmallVec<[DeviceTensor; 2]> = SmallVec::new();
+        for (n, (variable, home)) in recorded.variables.iter().zip(compiled.homes()).enumerate() {
+            let value = variable.held().concrete()?.clone();
+            if value.device() == *home {
+                held.push(value);
+                continue;
+            }
+            if !(variable.is_movable() && compiled.assigns(n)) {
+                return Ok(None);
+            }
+            match variable.move_to(*home, runtime) {
+                Ok(moved) => held.push(moved),
+                // There is no room for it after all.
+                Err(error) if error.is_out_of_memory() => {
+                    variable.settle();
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(held))
+    }
+
     fn run<T>(
         &self,
+        variables: &[DeviceTensor],
         call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[DeviceTensor]) -> Result<(Outcome, T)>,
     ) -> Result<(Vec<Tensor>, T)> {
         let Variant { recorded, compiled, runtime, .. } = &*self.variant;
@@ -314,11 +369,7 @@ impl Prepared<'_> {
         }
         let whole: SmallVec<[&DeviceTensor; 4]> =
             if views { dense.iter().collect() } else { self.arguments.iter().copied().collect() };
-        let mut held: SmallVec<[DeviceTensor; 2]> = SmallVec::new();
-        for variable in &recorded.variables {
-            held.push(variable.held().concrete()?.clone());
-        }
-        let (outcome, extra) = call(compiled, runtime, &whole, &held)?;
+        let (outcome, extra) = call(compiled, runtime, &whole, variables)?;
         for (number, value) in outcome.updates {
             recorded.variables[number].set(value);
         }

@@ -1,7 +1,7 @@
 //! Steps of optimizers on variables, where the variables live.
 
 use crate::apply::apply_all;
-use crate::scope::{current_request, on_device};
+use crate::scope::current_request;
 use crate::tensor::Tensor;
 use crate::variable::Variable;
 use situ_core::{Error, Request, Result};
@@ -27,7 +27,7 @@ impl Variable {
     /// ```
     #[track_caller]
     pub fn step(&self, update: Update, gradient: &Tensor, rates: &Tensor, state: &[&Variable]) -> Result<()> {
-        let request = Request { spec: on_device(self.device()), ..current_request() };
+        let request = Request { spec: self.here(), ..current_request() };
         if state.len() != update.states() {
             return Err(Error::argument(
                 "step",

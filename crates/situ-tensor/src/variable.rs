@@ -1,19 +1,23 @@
 //! Variables: the mutable ones.
 //!
-//! Reads and writes run where the variable lives. A copy of it made for an op on another device is in the ledger and
+//! Reads and writes run where the variable lives: on the device of the scope it was made in, for good; else where its first value was, until a
+//! function that assigns it does better elsewhere and moves it, before a call. A copy of it made for an op on another device is in the ledger and
 //! is kept until the next assignment.
 
-use crate::apply::apply_on;
+use crate::apply::{apply_on, apply_with};
 use crate::scope::{current_request, on_device};
 use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{self, is_tracing};
-use situ_core::{DType, DeviceId, Error, Result, Shape, TensorType};
+use situ_core::{DType, DeviceId, DeviceSpec, Error, Result, Shape, TensorType};
 use situ_ir::ops::{Binary, BinaryKind};
 use situ_runtime::{DeviceTensor, Request, Runtime};
 use std::panic::Location;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
+
+/// Times that functions may move a variable: two that disagree must not toss it to and fro for ever.
+const MOST_MOVES: u32 = 4;
 
 /// A tensor that can be replaced by another of its type. Clones are the same variable.
 ///
@@ -30,8 +34,9 @@ pub struct Variable(Arc<Cell>);
 #[derive(Debug)]
 struct Cell {
     value: RwLock<Tensor>,
-    device: DeviceId,
     pinned: bool,
+    /// How often functions have moved it.
+    moves: AtomicU32,
     dtype: DType,
     shape: Shape,
     /// Where the tape that read it last found it: a hint, for tapes are of threads and a variable is of all.
@@ -50,9 +55,10 @@ impl Variable {
         let placed = if pinned { runtime.place(value, &request, location)? } else { value.clone() };
         let placed = runtime.dense(&placed, location)?;
         placed.keep_replicas();
-        let (device, dtype, shape) = (placed.device(), placed.dtype(), *placed.shape());
+        let (dtype, shape) = (placed.dtype(), *placed.shape());
         let value = RwLock::new(Tensor::from_concrete(placed));
-        Ok(Variable(Arc::new(Cell { value, device, pinned, dtype, shape, place: AtomicUsize::new(0) })))
+        let (moves, place) = (AtomicU32::new(0), AtomicUsize::new(0));
+        Ok(Variable(Arc::new(Cell { value, pinned, moves, dtype, shape, place })))
     }
 
     /// Its value now. It does not change when the variable does. While a tape runs, gradients flow to the variable.
@@ -101,9 +107,47 @@ impl Variable {
         TensorType::new(self.0.dtype, self.0.shape)
     }
 
-    /// Where it lives.
+    /// Where it lives now.
     pub fn device(&self) -> DeviceId {
-        self.0.device
+        self.0.value.read().unwrap_or_else(|poisoned| poisoned.into_inner()).device()
+    }
+
+    /// What its reads and updates ask for: the device it lives on. While a function is traced, one that no scope has pinned asks for none,
+    /// because the function may move it.
+    pub(crate) fn here(&self) -> DeviceSpec {
+        if is_tracing() && !self.0.pinned { DeviceSpec::default() } else { on_device(self.device()) }
+    }
+
+    /// Whether a function that assigns it may move it before a call.
+    pub(crate) fn is_movable(&self) -> bool {
+        !self.0.pinned && self.0.moves.load(Relaxed) < MOST_MOVES
+    }
+
+    /// It stays where it is.
+    pub(crate) fn settle(&self) {
+        self.0.moves.store(MOST_MOVES, Relaxed);
+    }
+
+    /// Moves it to another device; gives its value there.
+    pub(crate) fn move_to(&self, device: DeviceId, runtime: &Runtime) -> Result<DeviceTensor> {
+        let location = Location::caller();
+        let mut held = self.write();
+        let value = held.concrete()?;
+        if value.device() == device {
+            return Ok(value.clone());
+        }
+        let from = value.device();
+        let request = Request { spec: on_device(device), ..Request::default() };
+        let moved = runtime.to_device(value, &request, location)?;
+        self.0.moves.fetch_add(1, Relaxed);
+        let ty = self.tensor_type();
+        runtime.log_placement(|| {
+            format!(
+                "a variable of {ty} moves from {from} to {device}: the function that assigns it is quicker so"
+            )
+        });
+        self.replace(&mut held, Tensor::from_concrete(moved.clone()));
+        Ok(moved)
     }
 
     /// Whether a scope put it there.
@@ -131,7 +175,7 @@ impl Variable {
         let location = Location::caller();
         let value = value.concrete()?;
         let runtime = Runtime::of(value)?;
-        let request = Request { spec: on_device(self.0.device), ..current_request() };
+        let request = Request { spec: on_device(self.device()), ..current_request() };
         let placed = runtime.to_device(value, &request, location)?;
         let placed = runtime.dense(&placed, location)?;
         self.replace(&mut self.write(), Tensor::from_concrete(placed));
@@ -159,17 +203,14 @@ impl Variable {
     ) -> Result<()> {
         self.check(call, amount)?;
         if is_tracing() {
-            let sum = apply_on(
-                self.0.device,
-                Binary { kind },
-                &[&self.unwatched(), &amount.unwatched()],
-                location,
-            )?;
+            let request = Request { spec: self.here(), ..current_request() };
+            let inputs = [&self.unwatched(), &amount.unwatched()];
+            let sum = apply_with(Binary { kind }.into(), &inputs, &request, location)?;
             return trace::assign_variable(call, self, &sum);
         }
         // The lock is held over the whole update, so that two threads adding at once both count.
         let mut held = self.write();
-        let sum = apply_on(self.0.device, Binary { kind }, &[&held, &amount.unwatched()], location)?;
+        let sum = apply_on(held.device(), Binary { kind }, &[&held, &amount.unwatched()], location)?;
         self.replace(&mut held, sum);
         Ok(())
     }

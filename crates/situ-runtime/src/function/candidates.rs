@@ -1,6 +1,6 @@
 //! Which devices may run each node of a graph, before anybody weighs them: requests, kernels, fallbacks.
 
-use crate::config::{Config, Table};
+use crate::config::{Config, PlacementRule, Table};
 use crate::constant::is_local;
 use crate::logical::LogicalDevice;
 use situ_core::error::{NoKernel, NoSuchDevice};
@@ -25,6 +25,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) call: &'a Request,
     /// Where each source node's tensor is, by node.
     pub(crate) homes: &'a [Option<usize>],
+    /// Which variables may be moved.
+    pub(crate) movable: &'a [bool],
 }
 
 impl Scene<'_> {
@@ -61,18 +63,56 @@ impl Scene<'_> {
     /// The candidates of every node; `None` for views, which are where their input is.
     pub(crate) fn candidates(&self, graph: &Graph) -> Result<Vec<Option<Candidates>>> {
         self.require_homes(graph)?;
-        graph
-            .iter()
-            .map(|(id, node)| match &node.content {
+        let mut all: Vec<Option<Candidates>> = Vec::with_capacity(graph.nodes().len());
+        for (id, node) in graph.iter() {
+            let found = match &node.content {
+                Content::Variable(n) if self.movable[*n as usize] => {
+                    let home = self.homes[id.index()].unwrap_or(0);
+                    let usable = |d: &usize| *d != home && self.table.devices[*d].device().is_ok();
+                    let others = (0..self.table.devices.len()).filter(usable);
+                    let reason = Some(Reason::Colocated { with: "its uses" });
+                    Some(Candidates { devices: std::iter::once(home).chain(others).collect(), reason })
+                }
                 content if content.is_source() => {
                     let home = self.homes[id.index()].unwrap_or(0);
                     let reason = Some(Reason::Colocated { with: "its data" });
-                    Ok(Some(Candidates { devices: smallvec![home], reason }))
+                    Some(Candidates { devices: smallvec![home], reason })
                 }
-                Content::Op(op) if is_view(op) => Ok(None),
-                _ => self.of(graph, node).map(Some),
-            })
-            .collect()
+                Content::Op(op) if is_view(op) => None,
+                _ if self.config.rule == PlacementRule::Manual && self.request(node).spec.is_empty() => {
+                    Some(self.manual(graph, node, &all)?)
+                }
+                _ => Some(self.of(graph, node)?),
+            };
+            all.push(found);
+        }
+        Ok(all)
+    }
+
+    /// Where the largest input is; an op without inputs goes with its first reader, so any device will do for now.
+    fn manual(&self, graph: &Graph, node: &Node, known: &[Option<Candidates>]) -> Result<Candidates> {
+        let home = |value: &situ_ir::Value| {
+            let mut node = value.node;
+            while let (None, Some(through)) = (&known[node.index()], graph.node(node).inputs.first()) {
+                node = through.node;
+            }
+            // A constant that may be anywhere decides nothing.
+            known[node.index()].as_ref().filter(|c| c.reason.is_some() || c.devices.len() == 1)
+        };
+        let largest = node.inputs.iter().rev().filter(|v| home(v).is_some());
+        let largest = largest.max_by_key(|v| graph.type_of(**v).bytes()).and_then(home);
+        let Some(largest) = largest else { return self.of(graph, node) };
+        let device = largest.devices[0];
+        let request = Request { spec: self.table.devices[device].id().spec(), ..self.request(node) };
+        let devices = &self.table.devices;
+        let able: SmallVec<[usize; 4]> =
+            (0..devices.len()).filter(|&d| can_run(graph, node, &devices[d])).collect();
+        let found = self.requested(graph, node, &request, &able)?;
+        let reason = match found.reason {
+            Some(Reason::Requested) => Some(Reason::Colocated { with: "its largest input" }),
+            other => other,
+        };
+        Ok(Candidates { reason, ..found })
     }
 
     fn of(&self, graph: &Graph, node: &Node) -> Result<Candidates> {

@@ -43,6 +43,8 @@ pub struct Program<'a> {
     pub arguments: &'a [DeviceId],
     /// Where the variables live.
     pub variables: &'a [DeviceId],
+    /// Which of them may be moved: those that no scope has pinned.
+    pub movable: &'a [bool],
     /// The scopes around the call.
     pub call: &'a Request,
     /// Which passes run.
@@ -68,6 +70,8 @@ pub struct Compiled {
     pub(super) places: Vec<NodePlace>,
     pub(super) prediction: Prediction,
     captures: Vec<DeviceTensor>,
+    /// Where the variables must be when it runs.
+    homes: Vec<DeviceId>,
     reports: Vec<Report>,
     calls: AtomicU64,
     /// Calls that earlier plans of the function had.
@@ -106,7 +110,19 @@ impl Runtime {
                 Content::Op(_) | Content::Cond(_) | Content::While(_) => None,
             })
             .collect();
-        let scene = Scene { table: &state.table, config: &state.config, call: program.call, homes: &homes };
+        // A variable is moved by who assigns it, and only where the placer has its way.
+        let assigned = |n: usize| graph.updates().iter().any(|(variable, _)| *variable as usize == n);
+        let may_move = |(n, &allowed): (usize, &bool)| {
+            allowed && assigned(n) && state.config.rule == PlacementRule::Auto
+        };
+        let movable: Vec<bool> = program.movable.iter().enumerate().map(may_move).collect();
+        let scene = Scene {
+            table: &state.table,
+            config: &state.config,
+            call: program.call,
+            homes: &homes,
+            movable: &movable,
+        };
         let candidates = scene.candidates(&graph)?;
         let mut compiling = Compiling {
             inner: &self.inner,
@@ -132,7 +148,9 @@ impl Runtime {
         announce(&self.inner, &state, &scene, &graph, &placed);
         let book = self.inner.ledger.open(plan.copies());
         let places = places(&graph, &state.table, &scene, &placed);
-        let Placed { prediction, .. } = placed;
+        let Placed { prediction, assignment, .. } = placed;
+        let homes = homes_of(&graph, &variables, &assignment);
+        let homes = homes.into_iter().map(|d| state.table.devices[d].id()).collect();
         let expected = AtomicU64::new(prediction.placement.makespan.to_bits());
         Ok(Compiled {
             plan,
@@ -140,6 +158,7 @@ impl Runtime {
             places,
             prediction,
             captures,
+            homes,
             reports,
             calls: AtomicU64::new(0),
             calls_before: program.before.map_or(0, Compiled::calls),
@@ -160,6 +179,17 @@ fn position(table: &Table, id: DeviceId) -> Result<usize> {
             "move its tensors first",
         )
     })
+}
+
+/// Where the variables are while a placement runs: where they were, or where it moves them.
+fn homes_of(graph: &Graph, before: &[DeviceIndex], assignment: &[(DeviceIndex, Reason)]) -> Vec<DeviceIndex> {
+    let mut homes = before.to_vec();
+    for (id, node) in graph.iter() {
+        if let Content::Variable(n) = node.content {
+            homes[n as usize] = assignment[id.index()].0;
+        }
+    }
+    homes
 }
 
 /// A captured tensor's copy on another device.
@@ -246,6 +276,7 @@ impl Compiling<'_> {
             width: self.width(),
             free,
             variables: self.variables,
+            movable: self.scene.movable,
             measured: self.measured,
         };
         let costed = costing.problem(graph, candidates)?;
@@ -259,9 +290,9 @@ impl Compiling<'_> {
     fn plan(&mut self, graph: &Graph, placed: &Placed) -> Result<Plan> {
         let devices = &self.state.table.devices;
         let width = self.width();
-        let variables = self.variables;
+        let variables = homes_of(graph, self.variables, &placed.assignment);
         self.replicas.clear();
-        let lowered = lower(graph, devices, &placed.assignment, &placed.order, variables, self)?;
+        let lowered = lower(graph, devices, &placed.assignment, &placed.order, &variables, self)?;
         Ok(assemble(devices, lowered, graph, &placed.assignment, width))
     }
 
@@ -472,6 +503,21 @@ impl Compiled {
         self.epoch == runtime.inner.epoch()
             && !self.outdated.load(Relaxed)
             && !self.plan.used.iter().any(|&d| self.plan.devices[d].is_lost())
+    }
+
+    /// Something that it was compiled for has changed: it is compiled again before the next call.
+    pub fn outdate(&self) {
+        self.outdated.store(true, Relaxed);
+    }
+
+    /// Whether it gives a variable a new value.
+    pub fn assigns(&self, variable: usize) -> bool {
+        self.plan.updates.iter().any(|(n, _)| *n == variable)
+    }
+
+    /// Where each variable must be when it is called: one that is elsewhere is moved first, if it may be.
+    pub fn homes(&self) -> &[DeviceId] {
+        &self.homes
     }
 
     /// Where every op runs, and why; ops that were joined are listed one by one.

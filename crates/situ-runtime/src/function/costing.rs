@@ -1,11 +1,12 @@
 //! Costing: a graph on the devices at hand as a problem for the placer. The only way from a graph to a cost graph.
 //!
 //! A view is no node: whoever reads it reads what it looks at. What is given from outside is a node that takes no time and
-//! can only be where its tensor is. A variable's new value is read by a node that can only be where the variable lives.
+//! can only be where its tensor is. A variable's new value is read by a node that can only be where the variable lives; one
+//! that may be moved has the choice, together with that node, and pays a little for moving.
 
 use super::candidates::{Candidates, input_types, is_view};
 use super::measure::Measured;
-use crate::logical::LogicalDevice;
+use crate::logical::{LogicalDevice, copy_seconds};
 use situ_core::{DeviceKind, Error, Result};
 use situ_device::DeviceClass;
 use situ_ir::{Content, Graph, Node, Value, WorkClass};
@@ -14,6 +15,9 @@ use std::sync::Arc;
 
 /// Times that a loop is taken to go round before anybody has counted.
 pub(super) const TRIPS: f64 = 10.0;
+
+/// Calls over which the moving of a variable is spread: it is worth next to nothing in one call, and more than nothing.
+const CALLS_A_MOVE_LASTS: f64 = 1000.0;
 
 /// A problem, and which of its nodes stands for each node of the graph.
 pub(crate) struct Costed {
@@ -38,6 +42,8 @@ pub(crate) struct Costing<'a> {
     pub(crate) free: &'a [Option<f64>],
     /// The devices the variables live on.
     pub(crate) variables: &'a [usize],
+    /// Which of them may be moved.
+    pub(crate) movable: &'a [bool],
     /// What was measured of earlier calls.
     pub(crate) measured: &'a Measured,
     /// Whether captured tensors are on every device that reads them, for good, instead of being copied at each call.
@@ -92,7 +98,17 @@ impl Costing<'_> {
                 continue;
             }
             let assign = builder.node("assign", 0.0);
-            builder.cost(assign, self.variables[*variable as usize], 0.0);
+            let held = |node: &Node| matches!(node.content, Content::Variable(n) if n == *variable);
+            let source = graph.nodes().iter().position(held).filter(|_| self.movable[*variable as usize]);
+            match source {
+                Some(source) => {
+                    for device in candidates[source].iter().flat_map(|c| &c.devices) {
+                        builder.cost(assign, *device, 0.0);
+                    }
+                    builder.together(number[source], assign);
+                }
+                None => builder.cost(assign, self.variables[*variable as usize], 0.0),
+            }
             link(&mut edges, number[value.node.index()], assign, graph.type_of(*value).bytes() as f64);
         }
         for (from, to, bytes) in edges {
@@ -165,6 +181,11 @@ impl Costing<'_> {
             Content::Op(op) => logical.seconds(&op.work(&input_types(graph, node), &node.types)),
             Content::Cond(cond) => launch + whole(&cond.then).max(whole(&cond.otherwise)),
             Content::While(repeated) => TRIPS * (whole(&repeated.condition) + whole(&repeated.body)),
+            Content::Variable(n) if self.movable[*n as usize] => {
+                let home = self.variables[*n as usize];
+                let moving = |from: usize| copy_seconds(&self.devices[from], logical, node.types[0].bytes());
+                if home == device { 0.0 } else { moving(home) / CALLS_A_MOVE_LASTS }
+            }
             Content::Input(_) | Content::Capture(_) | Content::Variable(_) => 0.0,
         }
     }

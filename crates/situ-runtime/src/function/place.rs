@@ -46,7 +46,8 @@ pub(crate) fn place(
     rule: PlacementRule,
 ) -> Result<Option<Placed>> {
     let algorithm = match rule {
-        PlacementRule::Auto => "auto",
+        // Under `Manual` the only choice is that of scopes which name several devices.
+        PlacementRule::Auto | PlacementRule::Manual => "auto",
         PlacementRule::PreferGpu => "rules",
     };
     let budget = Budget::moves(moves(graph.nodes().len()));

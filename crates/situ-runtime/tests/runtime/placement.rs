@@ -3,7 +3,7 @@
 use crate::listening::Heard;
 use situ_core::{DType, DeviceId, DeviceKind, Error, Reason, Result};
 use situ_runtime::{PlacementRule, Topic};
-use situ_tensor::{Tensor, device, tensor, with_device, with_runtime, zeros};
+use situ_tensor::{Function, Tensor, device, tensor, with_device, with_runtime, zeros};
 use situ_testkit::machines::{CPU, GPU, cpu, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
 use std::time::Duration;
@@ -266,4 +266,30 @@ fn kinds_list_their_devices() {
     assert_eq!(physical.len(), 2);
     assert_eq!(physical[1].id, DeviceId::gpu(1));
     assert_eq!(physical[0].description.hardware, "simulated");
+}
+
+#[test]
+fn under_manual_an_op_runs_where_its_largest_input_is_and_nothing_is_weighed() -> Result<()> {
+    let runtime = cpu_and(&[&SimulatedGpu::new()]);
+    runtime.set_placement_rule(PlacementRule::Manual)?;
+    with_runtime(&runtime, || {
+        let large = with_device("/CPU:0", || zeros(&[300, 300], DType::F32))?;
+        let small = with_device("/GPU:0", || zeros(&[300], DType::F32))?;
+        let product = large.matmul(&large)?;
+        assert_eq!(
+            (product.device(), product.reason()),
+            (CPU, Reason::Colocated { with: "its largest input" })
+        );
+        assert_eq!(large.add(&small)?.device(), CPU);
+        assert_eq!(small.neg()?.device(), GPU);
+        let f = Function::new2(|large, small| {
+            let on_gpu = with_device("/GPU:0", || large.tanh())?;
+            large.matmul(large)?.add(small)?.sum(&[])?.add(&on_gpu.matmul(&on_gpu)?.sum(&[])?)
+        });
+        let places = f.places(&[&large, &small])?;
+        let of = |name: &str| places.iter().filter(|p| p.name == name).map(|p| p.device).collect::<Vec<_>>();
+        assert_eq!(of("matmul"), [CPU, GPU], "{places:?}");
+        assert!(f.call2(&large, &small)?.item::<f32>()? == 0.0);
+        Ok(())
+    })
 }

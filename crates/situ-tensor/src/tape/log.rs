@@ -3,7 +3,6 @@
 //! A tensor handle carries its place in the list, so that recording needs no search: an op is recorded if an input's place is in the
 //! current list. The list ends with the last tape, and places in an ended list mean nothing.
 
-use crate::scope::on_device;
 use crate::tensor::Tensor;
 use crate::variable::Variable;
 use situ_core::Request;
@@ -191,7 +190,7 @@ pub(crate) fn read_of(variable: &Variable, value: Tensor) -> Tensor {
                     from: SmallVec::new(),
                     inputs: SmallVec::new(),
                     outputs: SmallVec::from_buf([value.clone()]),
-                    request: Request { spec: on_device(variable.device()), ..Request::default() },
+                    request: Request { spec: variable.here(), ..Request::default() },
                     location,
                     variable: Some(variable.clone()),
                 });

@@ -27,7 +27,7 @@ pub fn set_copy_policy(policy: Policy) -> Result<()> {
 }
 
 /// How ops without a scope find their device. [`PlacementRule::Auto`] at first; [`PlacementRule::PreferGpu`] is
-/// TensorFlow's rule.
+/// TensorFlow's rule; under [`PlacementRule::Manual`] nothing is decided that no scope says.
 pub fn set_placement_rule(rule: PlacementRule) -> Result<()> {
     current_runtime().set_placement_rule(rule)
 }
