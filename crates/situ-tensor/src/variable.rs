@@ -114,7 +114,7 @@ impl Variable {
 
     /// What its reads and updates ask for: the device it lives on. While a function is traced, one that no scope has pinned asks for none,
     /// because the function may move it.
-    pub(crate) fn here(&self) -> DeviceSpec {
+    pub fn here(&self) -> DeviceSpec {
         if is_tracing() && !self.0.pinned { DeviceSpec::default() } else { on_device(self.device()) }
     }
 

@@ -30,7 +30,7 @@ pub use rule::{State, UpdateRule};
 pub use schedule::Schedule;
 pub use sgd::Sgd;
 pub use stepper::Stepper;
-pub(crate) use stepper::{Bound, on};
+pub(crate) use stepper::{Bound, beside, on};
 
 use crate::Weight;
 use situ_core::Result;

@@ -3,8 +3,8 @@
 use super::{Clip, Optimizer, Schedule, UpdateRule};
 use crate::Weight;
 use situ_core::{DType, Error, Result};
-use situ_tensor::scope::{device_spec, on_device};
-use situ_tensor::{ScopeGuard, Tensor, Variable, constant, full, zeros};
+use situ_tensor::scope::device_spec;
+use situ_tensor::{ScopeGuard, Tensor, Variable, clear_device, constant, full, zeros};
 use std::sync::Arc;
 
 /// An optimizer with the state of its weights.
@@ -60,9 +60,21 @@ struct Clock {
     tick: Tensor,
 }
 
-/// The scope of a variable's device.
+/// The scope of a variable's device; none while a function is traced that may move it.
 pub(crate) fn on(variable: &Variable) -> ScopeGuard {
-    device_spec(on_device(variable.device()))
+    device_spec(variable.here())
+}
+
+/// A variable that goes with another: pinned to the same device, or as free to move.
+pub(crate) fn beside(variable: &Variable, value: impl FnOnce() -> Result<Tensor>) -> Result<Variable> {
+    let there = on(variable);
+    let value = value()?;
+    if variable.is_pinned() {
+        return Variable::new(&value);
+    }
+    drop(there);
+    let _anywhere = clear_device();
+    Variable::new(&value)
 }
 
 /// Two numbers of a float dtype.
@@ -75,8 +87,8 @@ fn pair(dtype: DType, numbers: [f64; 2]) -> Result<Tensor> {
 
 impl Clock {
     fn new(like: &Variable) -> Result<Clock> {
+        let rates = beside(like, || zeros(&[2], like.dtype()))?;
         let _there = on(like);
-        let rates = Variable::new(&zeros(&[2], like.dtype())?)?;
         Ok(Clock { rates, tick: pair(like.dtype(), [0.0, 1.0])? })
     }
 
@@ -113,12 +125,11 @@ impl Stepper {
                     clocks.len() - 1
                 }
             });
-            let _there = on(variable);
             let dims = variable.shape().dims();
             let made = kinds.iter().map(|kind| {
-                Variable::new(&match variable.dtype() {
-                    DType::F64 => full(dims, kind.initial)?,
-                    _ => full(dims, kind.initial as f32)?,
+                beside(variable, || match variable.dtype() {
+                    DType::F64 => full(dims, kind.initial),
+                    _ => full(dims, kind.initial as f32),
                 })
             });
             state.push(made.collect::<Result<Vec<_>>>()?);

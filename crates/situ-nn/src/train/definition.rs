@@ -1,7 +1,7 @@
 //! What a compiled step is made of, and what it does: the closures that functions trace.
 
 use super::sums::Sums;
-use crate::optimizers::{Bound, on};
+use crate::optimizers::{Bound, beside, on};
 use crate::{Loss, Metric, Model, Pass, Weight};
 use situ_core::{DType, Error, Result};
 use situ_tensor::{Tape, Tensor, Variable, current_runtime, tensor};
@@ -89,9 +89,12 @@ pub(super) fn examples(input: &Tensor) -> Result<usize> {
 }
 
 /// The counter of steps, beside a variable.
-pub(super) fn counter(beside: Option<&Variable>) -> Result<Variable> {
-    let _there = beside.map(on);
-    Variable::new(&situ_tensor::zeros(&[], DType::I32)?)
+pub(super) fn counter(weight: Option<&Variable>) -> Result<Variable> {
+    let none = || situ_tensor::zeros(&[], DType::I32);
+    match weight {
+        Some(weight) => beside(weight, none),
+        None => Variable::new(&none()?),
+    }
 }
 
 impl fmt::Debug for Definition {

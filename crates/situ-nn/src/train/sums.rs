@@ -2,7 +2,7 @@
 
 use super::Figures;
 use crate::Metric;
-use crate::optimizers::on;
+use crate::optimizers::{beside, on};
 use situ_core::{DType, Error, Result};
 use situ_tensor::{Tensor, Variable, concat, zeros};
 use std::sync::Arc;
@@ -19,11 +19,17 @@ pub(crate) struct Sums {
 
 impl Sums {
     /// Sums for these metrics, beside a variable (the last weight: near to where the loss is).
-    pub(crate) fn new(metrics: &[Box<dyn Metric>], beside: Option<&Variable>) -> Result<Sums> {
-        let _there = beside.map(on);
+    pub(crate) fn new(metrics: &[Box<dyn Metric>], weight: Option<&Variable>) -> Result<Sums> {
         let count = 1 + metrics.iter().map(|m| m.sums()).sum::<usize>();
-        let none = zeros(&[count], DType::F32)?;
-        Ok(Sums { held: Variable::new(&none)?, none })
+        let none = {
+            let _there = weight.map(on);
+            zeros(&[count], DType::F32)?
+        };
+        let held = match weight {
+            Some(weight) => beside(weight, || Ok(none.clone()))?,
+            None => Variable::new(&none)?,
+        };
+        Ok(Sums { held, none })
     }
 
     /// Adds a batch. `loss` is its mean.
