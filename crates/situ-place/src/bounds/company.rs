@@ -20,6 +20,8 @@ const PER_NODE: usize = 500;
 const MOST: usize = 300_000;
 /// The most nodes beside one.
 const LARGEST: usize = 64;
+/// The most readers of one node of which each is tried as the one that need not wait.
+const MOST_READERS: usize = 6;
 
 /// A node that must run on the device: not before `release`, and `rest` seconds must pass after it.
 #[derive(Clone, Copy)]
@@ -29,13 +31,16 @@ struct Job {
     rest: f64,
 }
 
-/// What is assumed of a node that several inputs read: it is on the device too, or elsewhere. One of the two holds, and
-/// either costs somebody a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Case {
-    Any,
-    Here(u32),
-    Elsewhere(u32),
+/// What is assumed of a node that several inputs read: whether it is on the device too, and which of its readers is the
+/// one that need not wait. Some such assumption holds, and each costs somebody a copy or his turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Case {
+    feeder: u32,
+    is_here: bool,
+    /// The reader that may run as soon as the feeder is done; others wait for its device, or for a copy.
+    first: u32,
+    /// When the others can start at the earliest.
+    turn: f64,
 }
 
 /// An item of a heap by its first number.
@@ -143,22 +148,24 @@ impl<'a> Company<'a> {
     }
 
     /// When an edge is served to a device of a class from any other device.
-    fn sent_from_elsewhere(&self, known: &[f64], edge: u32, class: usize, case: Case) -> f64 {
+    fn sent_from_elsewhere(&self, known: &[f64], edge: u32, class: usize, case: Option<Case>) -> f64 {
         let (from, to) = self.ends(edge);
-        if self.problem.nodes[from].unit == self.problem.nodes[to].unit || case == Case::Here(from as u32) {
+        let is_feeder = case.is_some_and(|c| c.is_here && c.feeder as usize == from);
+        if self.problem.nodes[from].unit == self.problem.nodes[to].unit || is_feeder {
             return f64::INFINITY;
         }
         let count = self.classes.len();
-        // What is read from a node that is on the device has to be copied away from it.
-        let sent = match case {
-            Case::Here(node) => self.edge(node as usize, from).map(|e| (e, node as usize * count + class)),
-            Case::Any | Case::Elsewhere(_) => None,
-        };
+        let read = case.and_then(|case| Some((case, self.edge(case.feeder as usize, from)?)));
         let mut least = f64::INFINITY;
         for other in 0..count {
             let mut start = known[from * count + other];
-            if let Some((edge, at)) = sent {
-                start = start.max(known[at] + self.cost[at] + self.copy(edge, class, other));
+            if let Some((case, edge)) = read {
+                start = start.max(self.turn(case, from));
+                if case.is_here {
+                    // What is read from a node that is on the device has to be copied away from it.
+                    let at = case.feeder as usize * count + class;
+                    start = start.max(known[at] + self.cost[at] + self.copy(edge, class, other));
+                }
             }
             let done = start + self.cost[from * count + other];
             if done < least {
@@ -168,28 +175,66 @@ impl<'a> Company<'a> {
         least
     }
 
+    /// When a reader of the case's feeder may start.
+    fn turn(&self, case: Case, reader: usize) -> f64 {
+        if case.first as usize == reader { 0.0 } else { case.turn }
+    }
+
     /// The least start of a node on the device.
-    fn release(&self, known: &[f64], node: usize, class: usize, case: Case) -> f64 {
+    fn release(&self, known: &[f64], node: usize, class: usize, case: Option<Case>) -> f64 {
         let release = known[node * self.classes.len() + class];
-        match case {
-            Case::Any | Case::Here(_) => release,
-            Case::Elsewhere(far) if far as usize == node => f64::INFINITY,
-            Case::Elsewhere(far) => match self.edge(far as usize, node) {
-                Some(edge) => release.max(self.sent_from_elsewhere(known, edge, class, Case::Any)),
-                None => release,
-            },
-        }
+        let Some(case) = case else { return release };
+        let Some(edge) = self.edge(case.feeder as usize, node) else { return release };
+        let turn = release.max(self.turn(case, node));
+        if case.is_here { turn } else { turn.max(self.sent_from_elsewhere(known, edge, class, None)) }
     }
 
     /// The least start of a node on a class, from those before it: `known` has theirs.
     pub(super) fn least(&mut self, known: &[f64], node: usize, class: usize) -> f64 {
-        match self.shared_feeder(known, node, class) {
-            None => self.least_if(known, node, class, Case::Any),
-            Some(feeder) => {
-                let here = self.least_if(known, node, class, Case::Here(feeder));
-                here.min(self.least_if(known, node, class, Case::Elsewhere(feeder)))
+        let Some(feeder) = self.shared_feeder(known, node, class) else {
+            return self.least_if(known, node, class, None);
+        };
+        let before = self.before(node).iter().map(|&e| self.ends(e).0);
+        let readers: Vec<usize> = before.filter(|&r| self.edge(feeder as usize, r).is_some()).collect();
+        let mut least = f64::INFINITY;
+        for &first in readers.iter().take(MOST_READERS) {
+            // Beyond so many readers nobody is known to wait.
+            let waits = readers.len() <= MOST_READERS;
+            let turn = if waits { self.earliest_turn(known, feeder as usize, first, &readers) } else { 0.0 };
+            for is_here in [true, false] {
+                let case = Case { feeder, is_here, first: first as u32, turn };
+                least = least.min(self.least_if(known, node, class, Some(case)));
+            }
+            if !waits {
+                break;
             }
         }
+        least
+    }
+
+    /// When a reader can start that does not start before the first one, wherever the feeder is: after a copy of one of
+    /// them, or after the first one on the feeder's own device if that does one thing at a time.
+    fn earliest_turn(&self, known: &[f64], feeder: usize, first: usize, readers: &[usize]) -> f64 {
+        let count = self.classes.len();
+        let mut least = f64::INFINITY;
+        for home in 0..count {
+            let done = known[feeder * count + home] + self.cost[feeder * count + home];
+            if done >= least {
+                continue;
+            }
+            // What costs nothing needs no slot.
+            let slots = self.problem.devices[self.classes.first[home] as usize].slots;
+            let one_by_one = slots == 1 && readers.iter().all(|&r| self.cost[r * count + home] > 0.0);
+            let mut wait = if one_by_one { self.cost[first * count + home] } else { 0.0 };
+            for &reader in readers {
+                let Some(edge) = self.edge(feeder, reader) else { continue };
+                for there in 0..count {
+                    wait = wait.min(self.copy(edge, home, there));
+                }
+            }
+            least = least.min(done + wait);
+        }
+        least
     }
 
     /// Of the nodes that more than one input reads, the one that is done last.
@@ -211,7 +256,7 @@ impl<'a> Company<'a> {
         shared.max_by(|&a, &b| at(a).total_cmp(&at(b)))
     }
 
-    fn least_if(&mut self, known: &[f64], node: usize, class: usize, case: Case) -> f64 {
+    fn least_if(&mut self, known: &[f64], node: usize, class: usize, case: Option<Case>) -> f64 {
         let count = self.classes.len();
         self.now += 1;
         self.jobs.clear();
@@ -243,7 +288,8 @@ impl<'a> Company<'a> {
                 break;
             }
             elsewhere = elsewhere.min(start);
-            if !self.cost[from * count + class].is_finite() || case == Case::Elsewhere(from as u32) {
+            let is_away = case.is_some_and(|c| !c.is_here && c.feeder as usize == from);
+            if !self.cost[from * count + class].is_finite() || is_away {
                 // It can't be here: the time by which it would do is the bound.
                 together = f64::INFINITY;
                 break;
@@ -258,7 +304,7 @@ impl<'a> Company<'a> {
     }
 
     /// A node must be on the device; what comes before it may have to be too.
-    fn add(&mut self, known: &[f64], node: usize, class: usize, case: Case) {
+    fn add(&mut self, known: &[f64], node: usize, class: usize, case: Option<Case>) {
         let seconds = self.cost[node * self.classes.len() + class];
         let mut rest = 0.0f64;
         for &edge in self.after(node) {
