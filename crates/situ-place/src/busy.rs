@@ -9,7 +9,7 @@ pub(crate) struct Busy {
 impl Busy {
     /// The first start at or after `ready` with room for `seconds`, and the place of that span in the list.
     pub(crate) fn fit(&self, ready: f64, seconds: f64) -> (f64, usize) {
-        let mut at = self.spans.partition_point(|b| b.1 <= ready);
+        let mut at = point_from_end(&self.spans, |b| b.1 <= ready);
         let mut start = ready;
         while at < self.spans.len() && self.spans[at].0 < start + seconds {
             start = start.max(self.spans[at].1);
@@ -61,9 +61,34 @@ impl Busy {
     }
 }
 
+/// As `partition_point`, for a point that is mostly near the end.
+#[inline]
+pub(crate) fn point_from_end<T>(items: &[T], before: impl Fn(&T) -> bool) -> usize {
+    let (mut high, mut step) = (items.len(), 1);
+    while high > 0 {
+        let low = high.saturating_sub(step);
+        if before(&items[low]) {
+            return low + 1 + items[low + 1..high].partition_point(before);
+        }
+        high = low;
+        step *= 4;
+    }
+    0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_point_is_the_same_from_either_end() {
+        for count in 0..40 {
+            let items: Vec<usize> = (0..count).collect();
+            for point in 0..=count {
+                assert_eq!(point_from_end(&items, |&i| i < point), point);
+            }
+        }
+    }
 
     #[test]
     fn a_span_takes_the_first_gap_that_is_long_enough() {

@@ -11,6 +11,7 @@
 mod clock;
 mod delay;
 mod peak;
+mod sort;
 
 use crate::busy::Busy;
 use crate::error::{MemoryShortage, PlaceError};
@@ -20,6 +21,7 @@ pub(crate) use clock::Clock;
 use delay::Delays;
 pub(crate) use peak::{all_fits, peaks, static_bytes};
 use smallvec::SmallVec;
+use sort::sort_by_time;
 
 /// The times that follow from a schedule.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,13 +136,14 @@ impl<'a> Run<'a> {
         let makespan = self.makespan();
         let peak_memory =
             peaks(self.problem, self.devices, &self.start, &self.finish, &self.transfers, makespan);
-        let mut by_start: Vec<(u64, u32)> =
-            self.transfers.iter().zip(0..).map(|(t, i)| (instant(t.start), i)).collect();
-        by_start.sort_unstable();
+        let transfers = &self.transfers;
+        let mut by_start: Vec<u32> = (0..transfers.len() as u32).collect();
+        let start = |&i: &u32| transfers[i as usize].start;
+        sort_by_time(&mut by_start, makespan, start, |i| (instant(start(i)), *i));
         Ok(Timeline {
             start: self.start,
             finish: self.finish,
-            transfers: by_start.iter().map(|&(_, i)| self.transfers[i as usize]).collect(),
+            transfers: by_start.iter().map(|&i| transfers[i as usize]).collect(),
             peak_memory,
             makespan,
         })

@@ -1,5 +1,6 @@
 //! Copies over links in the incremental simulator: which exist, and when the links are busy.
 
+use crate::busy::point_from_end;
 use crate::problem::{NONE, Problem, Route};
 
 /// A busy span of a channel, and the place of the node that it was made for.
@@ -126,7 +127,7 @@ impl Links {
         }
         let (kept, fresh) = (&self.kept_spans[channel], &mut self.fresh_spans[channel]);
         let mut at = kept.partition_point(|b| b.1 <= ready);
-        let mut place = fresh.partition_point(|b| b.1 <= ready);
+        let mut place = point_from_end(fresh, |b| b.1 <= ready);
         let mut start = ready;
         loop {
             let before = start;

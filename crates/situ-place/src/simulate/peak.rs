@@ -1,6 +1,6 @@
 //! The most bytes that each device holds at once, from the times.
 
-use super::instant;
+use super::{instant, sort::sort_by_time};
 use crate::placement::Transfer;
 use crate::problem::{Csr, NONE, Problem, Route};
 
@@ -106,18 +106,17 @@ pub(crate) fn peaks(
         let end = if home_end[node] == f64::NEG_INFINITY { makespan } else { home_end[node] };
         lives[home].push(Life { start: start[node], finish: end, bytes: problem.nodes[node].output_bytes });
     }
-    lives.iter().map(|lives| peak(lives)).collect()
+    lives.iter().map(|lives| peak(lives, makespan)).collect()
 }
 
 /// At one instant, what began earlier is freed, then the new is taken, then what began just now is freed.
-fn peak(lives: &[Life]) -> f64 {
-    let mut events: Vec<(u64, u8, f64)> = Vec::with_capacity(2 * lives.len());
+fn peak(lives: &[Life], end: f64) -> f64 {
+    let mut events: Vec<(f64, u8, f64)> = Vec::with_capacity(2 * lives.len());
     for life in lives.iter().filter(|l| l.bytes > 0.0) {
-        let (start, finish) = (instant(life.start), instant(life.finish));
-        events.push((start, 1, life.bytes));
-        events.push((finish, if finish <= start { 2 } else { 0 }, -life.bytes));
+        events.push((life.start, 1, life.bytes));
+        events.push((life.finish, if life.finish <= life.start { 2 } else { 0 }, -life.bytes));
     }
-    events.sort_unstable_by_key(|e| (e.0, e.1));
+    sort_by_time(&mut events, end, |e| e.0, |e| (instant(e.0), e.1));
     let (mut used, mut top) = (0.0f64, 0.0f64);
     for (_, _, change) in events {
         used += change;
