@@ -1,5 +1,6 @@
 //! A small convolutional network learns the MNIST digits to 98% and beyond. `scripts/mnist.sh` fetches them.
 //!
+//! `mnist [FOLDER [EPOCHS]]`: the folder of the digits, `target/mnist` if none is named, and how many epochs, 4 if no number is given.
 //! Ctrl-C ends it after the current step and keeps what was learnt; the next start goes on from there.
 
 use situ::data::{Dataset, read_idx, transform};
@@ -84,9 +85,10 @@ pub(crate) fn main() -> Result<()> {
         return Ok(());
     }
     let [train, test] = digits(&folder)?;
+    let epochs = std::env::args().nth(2).and_then(|epochs| epochs.parse().ok()).unwrap_or(4);
     let start = std::time::Instant::now();
     let saved = folder.join("trained.safetensors");
-    let (mut trainer, history) = program(&train, &test, 4, Some(&saved), Progress::Auto)?;
+    let (mut trainer, history) = program(&train, &test, epochs, Some(&saved), Progress::Auto)?;
     if history.interrupted {
         println!("Interrupted; the next start goes on from {}.", saved.display());
         return Ok(());
