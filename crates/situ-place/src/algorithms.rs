@@ -36,7 +36,7 @@ static ALL: [&dyn Placer; 12] =
 
 /// Those that make one schedule and stop, the most useful first.
 pub(crate) static CONSTRUCTIVE: [&dyn Constructive; 8] =
-    [&Heft, &Single, &Segments, &Prices, &Peft, &Greedy, &Etf, &Cut];
+    [&Heft, &Segments, &Single, &Prices, &Peft, &Greedy, &Etf, &Cut];
 
 /// A schedule with its makespan within the memory limits.
 #[derive(Clone)]

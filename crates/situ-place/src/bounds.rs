@@ -16,16 +16,18 @@ mod segments;
 
 use crate::problem::Problem;
 use crate::ranks::{Currency, upward};
-use paths::Paths;
+use paths::{Look, Paths};
 
 /// The largest of the bounds that need no schedule.
 pub(crate) fn lower_bound(problem: &Problem, classes: &Classes) -> f64 {
     if problem.node_count() == 0 {
         return 0.0;
     }
-    let paths = Paths::new(problem, classes);
+    let paths = Paths::new(problem, classes, Look::Around);
     let area = area::bound(problem, classes, &paths);
-    let segments = segments::bound(problem, classes, &paths.critical(problem));
+    let segments = |paths: &Paths| segments::bound(problem, classes, &paths.critical(problem));
+    // A path that is long for what runs beside it may be short in segments.
+    let segments = segments(&paths).max(segments(&Paths::new(problem, classes, Look::Ahead)));
     paths.longest().max(area).max(segments) * ROUNDED
 }
 

@@ -212,6 +212,16 @@ impl<'a> Company<'a> {
         least
     }
 
+    /// A weaker bound at once: each input on its own, wherever it is best for the node.
+    pub(super) fn nearest(&self, known: &[f64], node: usize, class: usize) -> f64 {
+        let count = self.classes.len();
+        let each = self.before(node).iter().map(|&edge| {
+            let at = self.ends(edge).0 * count + class;
+            (known[at] + self.cost[at]).min(self.sent_from_elsewhere(known, edge, class, None))
+        });
+        each.fold(0.0, f64::max)
+    }
+
     /// When a reader can start that does not start before the first one, wherever the feeder is: after a copy of one of
     /// them, or after the first one on the feeder's own device if that does one thing at a time.
     fn earliest_turn(&self, known: &[f64], feeder: usize, first: usize, readers: &[usize]) -> f64 {

@@ -5,6 +5,13 @@ use super::company::Company;
 use crate::partial::Direction;
 use crate::problem::Problem;
 
+/// How much of what is near a node counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Around,
+    Ahead,
+}
+
 /// For each node and class of devices, the earliest possible start there and the least time from its end there to the
 /// end of everything.
 pub(super) struct Paths {
@@ -17,7 +24,8 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    pub(super) fn new(problem: &Problem, classes: &Classes) -> Paths {
+    /// Paths that look around each node as [`Company`] does, or at its neighbours alone.
+    pub(super) fn new(problem: &Problem, classes: &Classes, look: Look) -> Paths {
         let (nodes, count) = (problem.node_count(), classes.len());
         let mut cost = vec![f64::INFINITY; nodes * count];
         let mut allowed = vec![false; nodes * count];
@@ -35,18 +43,21 @@ impl Paths {
             cost,
             allowed,
         };
-        paths.head = paths.find(problem, classes, Direction::Forward);
-        paths.tail = paths.find(problem, classes, Direction::Backward);
+        paths.head = paths.find(problem, classes, Direction::Forward, look);
+        paths.tail = paths.find(problem, classes, Direction::Backward, look);
         paths
     }
 
-    fn find(&self, problem: &Problem, classes: &Classes, direction: Direction) -> Vec<f64> {
+    fn find(&self, problem: &Problem, classes: &Classes, direction: Direction, look: Look) -> Vec<f64> {
         let count = self.classes;
         let mut known = vec![0.0; self.cost.len()];
         let mut company = Company::new(problem, classes, direction, &self.cost);
         let mut find = |node: u32| {
             for k in (0..count).filter(|&k| self.allowed[node as usize * count + k]) {
-                known[node as usize * count + k] = company.least(&known, node as usize, k);
+                known[node as usize * count + k] = match look {
+                    Look::Around => company.least(&known, node as usize, k),
+                    Look::Ahead => company.nearest(&known, node as usize, k),
+                };
             }
         };
         match direction {
