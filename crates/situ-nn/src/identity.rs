@@ -54,7 +54,7 @@ pub struct Identity {
 #[must_use = "a scope ends when its guard is dropped: bind it to a name"]
 #[derive(Debug)]
 pub struct Entered(
-    #[expect(dead_code, reason = "it is dropped")] ScopeGuard,
+    #[expect(dead_code, reason = "it is dropped")] Option<ScopeGuard>,
     #[expect(dead_code, reason = "it is dropped")] Option<ScopeGuard>,
 );
 
@@ -97,7 +97,8 @@ impl Identity {
 
     /// Opens the scope in which its ops run, with its name before theirs.
     pub fn enter(&self) -> Entered {
-        Entered(self.site.enter(), self.enter_name())
+        let site = if self.site.is_free() { None } else { Some(self.site.enter()) };
+        Entered(site, self.enter_name())
     }
 
     /// Opens a scope with its name alone: for layers of layers, whose parts have devices of their own.

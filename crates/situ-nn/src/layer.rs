@@ -66,6 +66,20 @@ pub trait Model: Send + Sync {
     }
 }
 
+impl<M: Model + ?Sized> Model for Box<M> {
+    fn forward(&self, input: &Tensor, pass: &Pass) -> Result<Tensor> {
+        (**self).forward(input, pass)
+    }
+
+    fn weights(&self) -> Vec<Weight> {
+        (**self).weights()
+    }
+
+    fn prepare(&mut self, input: &Shape) -> Result<()> {
+        (**self).prepare(input)
+    }
+}
+
 /// A part of a model: described first, given weights when the shape of its input is known, then applied.
 pub trait Layer: Model + Debug {
     /// What it is, as summaries show it: `Dense`.

@@ -21,6 +21,11 @@ impl Site {
         &self.0
     }
 
+    /// Whether nothing was asked for there, so that entering it changes nothing.
+    pub fn is_free(&self) -> bool {
+        self.0.spec.is_empty() && self.0.fallback.is_none() && self.0.copies.is_none()
+    }
+
     /// Opens the scope in which its ops run: this site's, with the scopes around the call inside of it.
     pub fn enter(&self) -> ScopeGuard {
         let called = current_request();

@@ -138,6 +138,11 @@ impl Layer for BatchNorm {
 
     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {
         let _here = self.identity.build(maker);
+        if !(0.0..=1.0).contains(&self.momentum) || !self.epsilon.is_finite() || self.epsilon < 0.0 {
+            let why = format!("a momentum of {} and an epsilon of {}", self.momentum, self.epsilon);
+            let help = "give a momentum from 0 to 1, and a small epsilon that is not negative";
+            return Err(self.identity.reject(KIND, &why, help));
+        }
         let channels = input[self.axis(TensorType::new(maker.dtype(), *input), None)?];
         for (place, name, initializer, trainable) in [
             (&mut self.scale, "scale", Initializer::Ones, true),

@@ -36,6 +36,9 @@ pub struct Auc {
 /// How far the outer thresholds are outside of 0 to 1: everything is above the first, nothing above the last.
 const BEYOND: f64 = 1e-7;
 
+/// More thresholds than f32 tells apart are none.
+const MOST: usize = 1 << 20;
+
 impl Auc {
     /// Of true positives by false positives: the chance that a positive example is predicted above a negative one.
     pub fn roc() -> Auc {
@@ -78,13 +81,13 @@ impl Metric for Auc {
 
     /// True positives at each threshold, then false positives.
     fn sums(&self) -> usize {
-        2 * self.thresholds
+        self.thresholds.saturating_mul(2)
     }
 
     fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
-        if self.thresholds < 2 {
-            let why = format!("{} thresholds make no curve", self.thresholds);
-            return Err(Error::argument("auc", why, "give at least 2"));
+        if !(2..=MOST).contains(&self.thresholds) {
+            let why = format!("a curve of {} thresholds", self.thresholds);
+            return Err(Error::argument("auc", why, format!("give from 2 to {MOST}")));
         }
         let count = predicted.elements() as isize;
         let target = same_shape("auc", predicted, target)?.cast(DType::F32)?.reshape(&[1, count])?;

@@ -106,6 +106,14 @@ fn what_cant_be_built_is_found_when_it_is_built() {
         &build(Sequential::new().add(BatchNorm::new().format(Format::ChannelsLast)), &[]),
         &["[batch, .., channels]"],
     );
+    for norm in
+        [BatchNorm::new().momentum(1.5), BatchNorm::new().epsilon(-1.0), BatchNorm::new().epsilon(f64::NAN)]
+    {
+        assert_says(&build(Sequential::new().add(norm), &[3]), &["batch_norm", "momentum", "epsilon"]);
+    }
+    assert_says(&build(Sequential::new().add(Dense::new(usize::MAX)), &[3]), &["shape"]);
+    assert_says(&build(Sequential::new().add(Conv2D::new(4, [usize::MAX, 2])), &[4, 8, 8]), &["shape"]);
+    assert_says(&build(Sequential::new().add(Embedding::new(usize::MAX, 2)), &[4]), &["shape"]);
     let dropout = Sequential::new().add(Dropout::new(1.0));
     assert_says(&build(dropout, &[3]), &["dropout", "below 1"]);
     let pool = Sequential::new().add(AvgPool2D::new([3, 3]).padding(Padding::Explicit([[9, 9]; 2])));
@@ -133,7 +141,10 @@ fn losses_and_metrics_show_both_sides_of_what_does_not_fit() {
     assert_says(&text(Accuracy::new().batch(&a, &b)), &[both[0], both[1], "SparseAccuracy"]);
     assert_says(&text(SparseAccuracy::new().batch(&a, &b)), &["integers"]);
     assert_says(&text(TopK::new(2).batch(&b, &b)), &["classes"]);
-    assert_says(&text(Auc::roc().thresholds(1).batch(&b, &b)), &["at least 2"]);
+    assert_says(&text(Auc::roc().thresholds(1).batch(&b, &b)), &["1 thresholds", "from 2"]);
+    let beyond = Auc::roc().thresholds(usize::MAX);
+    assert_says(&text(beyond.batch(&b, &b)), &["thresholds", "from 2"]);
+    assert_eq!((beyond.sums(), beyond.figure(&[])), (usize::MAX, 0.0));
     let label = SparseCategoricalCrossEntropy::from_logits().of(&of(&[1, 3]), &tensor([3]).unwrap());
     assert_says(&text(label.and_then(|each| each.to_vec::<f32>())), &["label 3", "0 to 2"]);
 }

@@ -50,7 +50,8 @@ fn losses_are_those_of_keras() -> Result<()> {
     let less = (&shares * 0.9)?;
     let plain = [0.129_808_232_499_548_37, 0.522_664_335_753_848_7, 1.052_966_718_472_656_3];
     let smooth = [0.392_308_232_499_548_4, 0.697_664_335_753_848_8, 1.152_966_718_472_656_4];
-    let cases: [(Box<dyn Loss>, &Tensor, &Tensor, [f64; 3]); 7] = [
+    type Case<'t> = (Box<dyn Loss>, &'t Tensor, &'t Tensor, [f64; 3]);
+    let cases: [Case<'_>; 7] = [
         (Box::new(SparseCategoricalCrossEntropy::from_logits()), &logits, &labels, plain),
         (Box::new(SparseCategoricalCrossEntropy::from_probabilities()), &less, &labels, plain),
         (Box::new(CategoricalCrossEntropy::from_logits().label_smoothing(0.1)), &logits, &hot, smooth),
