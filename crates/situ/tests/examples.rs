@@ -17,6 +17,7 @@ examples! {
     hello "../examples/hello.rs";
     seed_000_a "../examples/seed_000_a.rs";
     seed_000_b "../examples/seed_000_b.rs";
+    seed_000_c "../examples/seed_000_c.rs";
     seed_001_a "../examples/seed_001_a.rs";
     seed_001_b "../examples/seed_001_b.rs";
     seed_001_c "../examples/seed_001_c.rs";
@@ -125,6 +126,35 @@ fn seed_000_b_runs_its_softmax_on_the_cpu_with_and_without_a_gpu() {
     assert_is_a_places_loss(&loss);
     let moved = runtime.ledger().bytes(GPU, CPU);
     assert_eq!(moved, (32 * 365 + 32) * 4, "the logits and the labels, once each");
+}
+
+#[test]
+fn seed_000_c_trains_with_its_softmax_on_either_device_and_its_weights_on_the_gpu() {
+    let learns = |losses: &[f32]| {
+        assert!((5.0..8.0).contains(&losses[0]), "{losses:?}");
+        assert!(losses[losses.len() - 1] < 0.5 * losses[0], "{losses:?}");
+    };
+    let (outcome, warnings, _runtime) = without_gpu(|| seed_000_c::program("/CPU:0", 20));
+    learns(&outcome.losses);
+    assert!(warnings.iter().any(|w| w.contains("there is no GPU:0")), "{warnings:?}");
+    let on_the_cpu = outcome.losses;
+
+    for (softmax_on, device) in [("/CPU:0", CPU), ("/GPU:0", GPU)] {
+        let program = || seed_000_c::program(softmax_on, 20);
+        let Some((outcome, warnings, _runtime)) = with_gpu(program) else { return };
+        assert!(warnings.is_empty(), "{warnings:?}");
+        for (here, there) in outcome.losses.iter().zip(&on_the_cpu) {
+            assert!((here - there).abs() < 1e-3 * there.max(1.0), "{here} and {there}");
+        }
+        assert!(outcome.weights.iter().all(|weight| weight.variable.device() == GPU));
+        let of = |part: &str| -> Vec<DeviceId> {
+            let ops = outcome.places.ops.iter().filter(|op| op.place.name.contains(part));
+            ops.map(|op| op.place.device).collect()
+        };
+        assert_eq!(of("softmax"), [device; 2], "the loss, and its gradient");
+        assert_eq!(of("matmul"), [GPU; 2], "the layer, and its gradient");
+        assert_eq!(of("adam"), [GPU; 2], "the updates of kernel and bias");
+    }
 }
 
 #[test]
@@ -271,10 +301,11 @@ fn seed_004_a_sums_on_two_devices() {
 #[test]
 fn every_example_runs_to_its_end_with_and_without_a_gpu() {
     type Main = fn() -> Result<()>;
-    let examples: [(&str, Main); 10] = [
+    let examples: [(&str, Main); 11] = [
         ("hello", hello::main),
         ("seed_000_a", seed_000_a::main),
         ("seed_000_b", seed_000_b::main),
+        ("seed_000_c", seed_000_c::main),
         ("seed_001_a", seed_001_a::main),
         ("seed_001_b", seed_001_b::main),
         ("seed_001_c", seed_001_c::main),

@@ -176,6 +176,36 @@ impl Stepper {
         self.bound.apply(gradients)
     }
 
+    /// [`Stepper::apply`] as a closure, for a function to hold on to while the stepper counts outside of it.
+    ///
+    /// ```
+    /// # fn main() -> situ_core::Result<()> {
+    /// use situ_nn::optimizers::{Optimizer, Sgd};
+    /// use situ_nn::{Dense, Layer, Maker, Model, Pass};
+    /// use situ_tensor::{Function, Tape, tensor};
+    /// let model = Dense::new(1).built(&[2], &mut Maker::new(1))?;
+    /// let mut stepper = Optimizer::from(Sgd::new(0.1)).bind(&model.weights())?;
+    /// let (update, weights) = (stepper.updater(), model.weights());
+    /// let step = Function::new(move |x| {
+    ///     let tape = Tape::new();
+    ///     let loss = model.forward(x, &Pass::training(1, None))?.square()?.mean(&[])?;
+    ///     update(&tape.gradients(&loss, weights.iter().map(|w| &w.variable))?)?;
+    ///     Ok(loss)
+    /// });
+    /// let x = tensor([[1.0f32, 2.0], [3.0, 4.0]])?;
+    /// for _ in 0..20 {
+    ///     stepper.before()?;
+    ///     step.call(&x)?;
+    ///     stepper.after();
+    /// }
+    /// assert!(step.call(&x)?.item::<f32>()? < 1e-2);
+    /// # Ok(()) }
+    /// ```
+    pub fn updater(&self) -> impl Fn(&[Option<Tensor>]) -> Result<()> + Send + Sync + use<> {
+        let bound = self.bound.clone();
+        move |gradients| bound.apply(gradients)
+    }
+
     /// Before a step: its learning rate goes to the devices, if it differs from the last one.
     #[inline]
     pub fn before(&mut self) -> Result<()> {
