@@ -36,6 +36,21 @@ pub(super) trait Body<const N: usize, const M: usize>: Sync {
     /// # Safety
     /// As for [`TileFn`], for each operand and each result.
     unsafe fn run(&self, level: Level, from: &[*const u8; N], to: &[*mut u8; M], len: usize) -> usize;
+
+    /// Whether `run` reads every operand of an element before it writes any result of it, so that a result may be where an operand is.
+    fn reads_before_it_writes(&self, level: Level) -> bool {
+        let _ = level;
+        false
+    }
+
+    /// [`Body::run`] with results written past the caches, if the body can do that; else `false`, and nothing is written.
+    ///
+    /// # Safety
+    /// As for [`Body::run`].
+    unsafe fn stream(&self, level: Level, from: &[*const u8; N], to: &[*mut u8; M], len: usize) -> bool {
+        let _ = (level, from, to, len);
+        false
+    }
 }
 
 /// An element without a result, and the step of the program that failed: the first element, and of that the first step, is least.
@@ -116,7 +131,7 @@ pub(super) unsafe fn run_body<const N: usize, const M: usize, B: Body<N, M>>(
     let largest = outputs.iter().map(|output| output.size).fold(0, usize::max);
     let in_place = |output: &Target| inputs.iter().any(|input| std::ptr::eq(input.start, output.start));
     let store = if outputs.iter().any(in_place) {
-        Store::Buffered
+        if body.reads_before_it_writes(exec.level) { Store::Direct } else { Store::Buffered }
     } else if elements * largest >= exec.streaming_bytes {
         Store::Streaming
     } else {
@@ -187,6 +202,13 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
             return later(first, unsafe {
                 self.body.run(self.level, &from, &self.targets(first), last - first)
             });
+        }
+        if self.store == Store::Streaming
+            // SAFETY: as above.
+            && unsafe { self.body.stream(self.level, &from, &self.targets(first), last - first) }
+        {
+            stream::fence();
+            return NO_FAULT;
         }
         let mut buffers: [Tile; M] = std::array::from_fn(|_| Tile::new());
         let mut fault = NO_FAULT;

@@ -3,6 +3,7 @@
 //! A program is compiled to a list of tile functions and places: an input's run, a slot of scratch memory, a constant spread over a tile,
 //! or the result itself. A slot is used again once its value has had its last reader.
 
+use super::chain::Chain;
 use super::engine::{Body, NoResult, Operand, Target, fault_key, run_body};
 use super::feed::{TILE_BYTES, spread};
 use super::tile::{NO_FAULT, Params, TileFn};
@@ -47,6 +48,8 @@ struct Compiled {
 /// A program ready to run on any shape.
 #[derive(Debug)]
 pub struct FusedKernel {
+    /// The program in registers, where it can be.
+    chain: Option<Chain>,
     steps: Vec<Compiled>,
     /// Results that are written a second time: from, and to.
     copies: Vec<(usize, usize)>,
@@ -127,6 +130,7 @@ impl FusedKernel {
         let fetched = slot_bytes.div_ceil(steps.len().max(1)).next_multiple_of(stream::LINE_BYTES);
         let fetched = if inputs * fetched <= FETCHED_BYTES { fetched } else { 0 };
         (slots * slot_bytes <= MOST_BYTES).then(|| FusedKernel {
+            chain: Chain::new(program),
             steps,
             copies,
             constants: constants.into_iter().map(|value| spread_over_tile(value, tile)).collect(),
@@ -213,9 +217,33 @@ struct Evaluation<'a> {
     kernel: &'a FusedKernel,
 }
 
+impl Evaluation<'_> {
+    /// The program in registers, where that is possible.
+    #[inline(always)]
+    fn chain(&self, level: Level) -> Option<&Chain> {
+        self.kernel.chain.as_ref().filter(|_| Chain::is_for(level))
+    }
+}
+
 impl Body<MAX, MAX> for Evaluation<'_> {
+    fn reads_before_it_writes(&self, level: Level) -> bool {
+        self.chain(level).is_some_and(Chain::is_in_place)
+    }
+
+    unsafe fn stream(&self, level: Level, from: &[*const u8; MAX], to: &[*mut u8; MAX], len: usize) -> bool {
+        let Some(chain) = self.chain(level) else { return false };
+        // SAFETY: the caller's promise, for floats.
+        unsafe { chain.run(level, from, to, len, true) };
+        true
+    }
+
     unsafe fn run(&self, level: Level, from: &[*const u8; MAX], to: &[*mut u8; MAX], len: usize) -> usize {
         let kernel = self.kernel;
+        if let Some(chain) = self.chain(level) {
+            // SAFETY: the caller's promise, for floats.
+            unsafe { chain.run(level, from, to, len, false) };
+            return NO_FAULT;
+        }
         with_scratch::<u8, _>(kernel.slots * kernel.slot_bytes, |scratch| {
             let scratch = scratch.as_mut_ptr().cast::<u8>();
             let mut fault = NO_FAULT;

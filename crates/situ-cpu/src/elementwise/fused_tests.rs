@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::threads::Threads;
-use situ_core::DType;
+use situ_core::{DType, Real};
 use situ_ir::ops::{Binary, BinaryKind, Cast, Unary, UnaryKind};
 
 fn values(count: usize, seed: usize) -> Vec<f32> {
@@ -130,4 +130,125 @@ fn a_fault_names_the_first_element_and_the_step_that_failed() {
     let result =
         unsafe { kernel.run(&Exec::new(&threads), &[3000], &inputs, &[out.as_mut_ptr().cast()], 700) };
     assert_eq!(result, Err(NoResult { element: 6, step: 1 }));
+}
+
+/// Programs of cheap float steps: every instruction of a chain, values that are read late, several outputs.
+fn chains() -> Vec<Program> {
+    let maps = [
+        UnaryKind::Neg,
+        UnaryKind::Abs,
+        UnaryKind::Sqrt,
+        UnaryKind::Rsqrt,
+        UnaryKind::Square,
+        UnaryKind::Reciprocal,
+        UnaryKind::Relu,
+    ];
+    let functions = [
+        BinaryKind::Add,
+        BinaryKind::Sub,
+        BinaryKind::Mul,
+        BinaryKind::Div,
+        BinaryKind::Maximum,
+        BinaryKind::Minimum,
+    ];
+    let comparisons = [
+        BinaryKind::Equal,
+        BinaryKind::NotEqual,
+        BinaryKind::Less,
+        BinaryKind::LessEqual,
+        BinaryKind::Greater,
+        BinaryKind::GreaterEqual,
+    ];
+    let program = |steps: Vec<Step>, outputs: &[u16]| {
+        Program::new(vec![DType::F32; 2], steps, outputs.iter().map(|r| Register(*r)).collect()).unwrap()
+    };
+    let mut list: Vec<Program> = maps.iter().map(|kind| program(vec![map(*kind, 0)], &[2])).collect();
+    for kind in [UnaryKind::LeakyRelu, UnaryKind::Clip] {
+        let step = Step::Unary(Unary { kind, params: [Real(0.125), Real(2.5)] }, Register(0));
+        list.push(program(vec![step], &[2]));
+    }
+    for kind in functions {
+        // f(a, b), f(b, f(a, b)), f(last, last): the block as either operand and as both.
+        list.push(program(vec![op(kind, 0, 1), op(kind, 1, 2), op(kind, 3, 3)], &[4]));
+    }
+    for kind in comparisons {
+        let choose = Step::Where(Register(2), Register(0), Register(3));
+        let steps = vec![op(kind, 0, 1), map(UnaryKind::Neg, 1), choose];
+        list.push(program(steps, &[4]));
+    }
+    // Every result is read again at the end, constants between, two results and one of them twice.
+    let steps = vec![
+        op(BinaryKind::Mul, 0, 1),                          // 2
+        Step::Constant(Scalar::F32(3.0)),                   // 3
+        op(BinaryKind::Sub, 3, 2),                          // 4
+        map(UnaryKind::Square, 4),                          // 5
+        op(BinaryKind::Less, 5, 3),                         // 6
+        op(BinaryKind::Add, 5, 2),                          // 7
+        Step::Where(Register(6), Register(7), Register(5)), // 8
+        op(BinaryKind::Add, 8, 4),                          // 9
+    ];
+    list.push(program(steps, &[9, 7, 9]));
+    list
+}
+
+/// Ordinary values, and those that comparisons and signs trip over.
+fn awkward(count: usize, seed: usize) -> Vec<f32> {
+    let odd = [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE / 2.0, 1.0];
+    let odd_at = |i: usize| (i + seed).is_multiple_of(3).then(|| odd[(i / 3 + seed) % odd.len()]);
+    values(count, seed).into_iter().enumerate().map(|(i, x)| odd_at(i).unwrap_or(x)).collect()
+}
+
+#[test]
+fn a_chain_in_registers_gives_the_bits_of_the_tiles_streamed_or_not_on_every_level() {
+    for program in chains() {
+        let kernel = FusedKernel::new(&program).unwrap();
+        assert!(kernel.chain.is_some(), "{program:?}");
+        let tiles = FusedKernel { chain: None, ..FusedKernel::new(&program).unwrap() };
+        for level in Level::available() {
+            for (count, streaming_bytes) in [(5, usize::MAX), (64, 1), (1000, usize::MAX), (20_003, 1)] {
+                let (a, b) = (awkward(count, 1), awkward(count, 2));
+                let threads = Threads::new(2, None).unwrap();
+                let exec = Exec { streaming_bytes, ..Exec::new(&threads).with_level(level) };
+                let run = |kernel: &FusedKernel| {
+                    let mut results = vec![vec![7f32; count]; program.outputs().len()];
+                    let outputs: Vec<*mut u8> = results.iter_mut().map(|r| r.as_mut_ptr().cast()).collect();
+                    // SAFETY: `count` elements each.
+                    unsafe { kernel.run(&exec, &[count], &[dense(&a), dense(&b)], &outputs, 7000) }.unwrap();
+                    // Which NaN it is, no operation promises.
+                    let bits = |x: &f32| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() };
+                    results.iter().map(|r| r.iter().map(bits).collect()).collect::<Vec<Vec<u32>>>()
+                };
+                assert_eq!(run(&kernel), run(&tiles), "{program:?} at {level}, {count} elements");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_chain_writes_over_an_operand_where_it_has_read_all_of_it_and_else_into_a_buffer() {
+    // The second program reads an input after its first result.
+    let first = vec![op(BinaryKind::Mul, 0, 1), op(BinaryKind::Add, 2, 0)];
+    let second = vec![op(BinaryKind::Mul, 0, 1), op(BinaryKind::Add, 2, 0)];
+    for (steps, outputs) in [(first, vec![Register(3)]), (second, vec![Register(2), Register(3)])] {
+        let kernel = FusedKernel::new(&Program::new(vec![DType::F32; 2], steps, outputs.clone()).unwrap());
+        let kernel = kernel.unwrap();
+        assert_eq!(kernel.chain.as_ref().unwrap().is_in_place(), outputs.len() == 1);
+        let count = 5003;
+        let (mut a, b) = (values(count, 1), values(count, 2));
+        let original = a.clone();
+        let mut other = vec![0f32; count];
+        let threads = Threads::new(2, None).unwrap();
+        let start = a.as_mut_ptr();
+        let inputs = [Operand { start: start.cast_const().cast(), size: 4, strides: None }, dense(&b)];
+        let places = [start.cast(), other.as_mut_ptr().cast()];
+        // SAFETY: `count` elements each; the first result is where a dense operand of its size starts.
+        unsafe { kernel.run(&Exec::new(&threads), &[count], &inputs, &places[..outputs.len()], 900) }
+            .unwrap();
+        for i in 0..count {
+            let product = original[i] * b[i];
+            let want = [product + original[i], product];
+            assert_eq!(a[i], want[outputs.len() - 1]);
+            assert!(outputs.len() == 1 || other[i] == want[0]);
+        }
+    }
 }

@@ -13,6 +13,7 @@
 
 pub mod binary;
 pub mod cast;
+mod chain;
 mod engine;
 mod feed;
 pub mod fused;

@@ -16,6 +16,10 @@ use std::sync::Arc;
 
 /// Elements worth a task of their own.
 const GRAIN: usize = 16 << 10;
+/// The same for results that no cache holds: streams from and to memory are best left running for a while.
+const GRAIN_FAR: usize = 128 << 10;
+/// Elements from which on a result is one of those.
+const FAR: usize = 4 << 20;
 /// Programs that each thread keeps.
 const KEPT: usize = 64;
 
@@ -35,6 +39,7 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     for (to, output) in outputs.iter_mut().zip(call.outputs) {
         *to = start(output);
     }
+    let grain = if shape.elements() >= FAR { GRAIN_FAR } else { GRAIN };
     let broadcast = Broadcast::<{ Program::MAX_BINDINGS }>::new(call.inputs, shape);
     // SAFETY: shapes and dtypes were inferred for this program, so every operand has an element at each index of the result
     // under these strides; outputs are dense memory of their own.
@@ -44,7 +49,7 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
             shape,
             &broadcast.operands(call.inputs, shape),
             &outputs[..call.outputs.len()],
-            GRAIN,
+            grain,
         )
     };
     done.map_err(|found| {
