@@ -14,6 +14,7 @@ mod layer_norm;
 mod matmul;
 mod movement;
 mod pool2d;
+mod pool2d_pairs;
 mod random;
 mod reduce;
 mod softmax;

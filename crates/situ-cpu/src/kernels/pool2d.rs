@@ -1,12 +1,13 @@
 //! Pooling and its gradients, one plane of one channel at a time; f32 and f64.
 
+use super::pool2d_pairs::{back_to_largest_of_pairs, largest_of_pairs};
 use super::{CpuKernel, start};
 use crate::exec::{Exec, Shared};
 use crate::math::Float;
 use situ_core::{DType, Result};
 use situ_device::{Call, Registry};
 use situ_ir::ops::pool2d::{Pool2d, PoolKind};
-use situ_ir::ops::window::Image;
+use situ_ir::ops::window::{Format, Image};
 use situ_ir::{Op, OpKind};
 
 /// Pixels of windows worth a task of their own.
@@ -73,6 +74,27 @@ impl Pooling {
         })
     }
 
+    /// Whether it is the [commonest](super::pool2d_pairs).
+    fn is_of_pairs(&self) -> bool {
+        let Pool2d { kind, size, window } = self.pool;
+        kind == PoolKind::Max
+            && size == [2; 2]
+            && window.stride == [2; 2]
+            && window.dilation == [1; 2]
+            && window.format == Format::ChannelsFirst
+            && !self.rows.is_empty()
+            && !self.columns.is_empty()
+            && self.rows.iter().chain(&self.columns).all(|span| span.count == 2)
+            && self.rows.first().is_none_or(|span| span.first == 0)
+            && self.columns.first().is_none_or(|span| span.first == 0)
+    }
+
+    /// Pixels of a plane of the input, of a row of it, and of a row and a plane of the output.
+    fn extents(&self) -> [usize; 4] {
+        let ([height, width], [rows, columns]) = (self.input.size, self.output.size);
+        [height * width, width, columns, rows * columns]
+    }
+
     /// Calls `f` with the offsets of every plane in images like the input's and like the output's.
     fn planes(&self, exec: &Exec<'_>, f: impl Fn(usize, usize) + Sync) {
         let channels = self.input.channels;
@@ -126,6 +148,20 @@ fn forward<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let from = Shared(start(&call.inputs[0]).cast::<T>().cast_const());
     let to = Shared(start(&call.outputs[0]).cast::<T>());
     let [down, across] = pool.window.dilation;
+    if pooling.is_of_pairs() {
+        let [area, width, columns, places] = pooling.extents();
+        pooling.planes(exec, |source, target| {
+            // SAFETY: planes are within their images; every plane of the output is one task's.
+            let (x, y) = unsafe {
+                (
+                    std::slice::from_raw_parts(from.get().add(source), area),
+                    std::slice::from_raw_parts_mut(to.get().add(target), places),
+                )
+            };
+            largest_of_pairs(exec.level, x, width, columns, y);
+        });
+        return Ok(());
+    }
     pooling.planes(exec, |source, target| {
         // SAFETY: planes are within their images, spans within planes; every plane of the output is one task's.
         unsafe {
@@ -161,6 +197,21 @@ fn backward<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let upstream = Shared(start(&call.inputs[1]).cast::<T>().cast_const());
     let to = Shared(start(&call.outputs[0]).cast::<T>());
     let [down, across] = op.pool.window.dilation;
+    if pooling.is_of_pairs() {
+        let [area, width, columns, places] = pooling.extents();
+        pooling.planes(exec, |source, target| {
+            // SAFETY: planes are within their images; every plane of the images is one task's.
+            let (x, upstream, back) = unsafe {
+                (
+                    std::slice::from_raw_parts(from.get().add(source), area),
+                    std::slice::from_raw_parts(upstream.get().add(target), places),
+                    std::slice::from_raw_parts_mut(to.get().add(source), area),
+                )
+            };
+            back_to_largest_of_pairs(exec.level, x, width, columns, upstream, back);
+        });
+        return Ok(());
+    }
     pooling.planes(exec, |source, target| {
         // SAFETY: as forwards; every plane of the images is one task's.
         unsafe {
