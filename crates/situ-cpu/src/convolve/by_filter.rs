@@ -80,7 +80,7 @@ pub unsafe fn by_filter<T: FloatElement + Default + Add<Output = T>>(
                     };
                     with_scratch::<T, _>(depth * count, |columns| {
                         let columns = columns.as_mut_ptr().cast::<T>();
-                        sliding.lay_out(source, taken, first, count, count, columns);
+                        sliding.lay_out(exec.level, source, taken, [first, count, count], columns);
                         let left = Matrix::dense(columns.cast_const(), count);
                         let to = product.add(group * made * depth);
                         matmul(exec.level, exec.threads, &Product::new(depth, count, made, left, right, to));

@@ -1,5 +1,8 @@
 //! Blocks of pixels as columns: one row for each element of the window, one column for each pixel.
 
+use crate::level::Level;
+use crate::multiversion;
+
 /// How windows lie along one axis: the element `k` of the window at place `i` is read at `i · step + offset + k · dilation`, divided by
 /// `divide`; where that is no whole number, or outside of the image, it is zero.
 #[derive(Clone, Copy, Debug)]
@@ -78,11 +81,22 @@ impl Sliding {
     /// `image` can be read for `channels` channels of the image's size; `to` can be written for all rows.
     pub(super) unsafe fn lay_out<T: Copy + Default>(
         &self,
+        level: Level,
         image: *const T,
         channels: usize,
-        first: usize,
-        count: usize,
-        wide: usize,
+        [first, count, wide]: [usize; 3],
+        to: *mut T,
+    ) {
+        lay_out_by(level, self, image, channels, [first, count, wide], to);
+    }
+
+    /// [`Sliding::lay_out`], compiled within its caller.
+    #[inline(always)]
+    unsafe fn lay_rows<T: Copy + Default>(
+        &self,
+        image: *const T,
+        channels: usize,
+        [first, count, wide]: [usize; 3],
         to: *mut T,
     ) {
         let mut row = to;
@@ -113,6 +127,7 @@ impl Sliding {
     ///
     /// # Safety
     /// As [`Sliding::lay_out`].
+    #[inline(always)]
     unsafe fn lay_shifted<T: Copy + Default>(
         &self,
         image: *const T,
@@ -152,7 +167,7 @@ impl Sliding {
     }
 
     /// One row: the element `(y, x)` of the windows at `count` pixels.
-    #[inline]
+    #[inline(always)]
     unsafe fn lay_row<T: Copy + Default>(
         &self,
         image: *const T,
@@ -218,13 +233,58 @@ impl Sliding {
     }
 }
 
+multiversion! {
+    /// [`Sliding::lay_out`], whose caller's promise this relies on: it is called from there alone.
+    fn lay_out_by[I, T: (Copy + Default)](sliding: &Sliding, image: *const T, channels: usize, block: [usize; 3], to: *mut T) {
+        // SAFETY: the promise of `lay_out`'s caller.
+        unsafe { sliding.lay_rows(image, channels, block, to) }
+    }
+}
+
+/// Elements that are moved at a time.
+const GROUP: usize = 8;
+
 /// # Safety
 /// `to` can be written for `count` elements.
 #[inline(always)]
 unsafe fn zero<T: Copy + Default>(to: *mut T, count: usize) {
-    for i in 0..count {
-        // SAFETY: the caller's promise.
-        unsafe { *to.add(i) = T::default() };
+    // SAFETY: the caller's promise. Around most windows it is none, one or two: no reason to call anybody.
+    unsafe {
+        match count {
+            0 => (),
+            1 => *to = T::default(),
+            2 => [to, to.add(1)].into_iter().for_each(|to| *to = T::default()),
+            _ => (0..count).for_each(|i| *to.add(i) = T::default()),
+        }
+    }
+}
+
+/// Copies a run; lines of small images are so short that a call would take longer than the copy.
+///
+/// # Safety
+/// `from` can be read and `to` written for `count` elements; they do not overlap.
+#[inline(always)]
+unsafe fn copy_line<T: Copy>(from: *const T, to: *mut T, count: usize) {
+    // SAFETY: every group is within the run.
+    unsafe {
+        if count < GROUP {
+            for i in 0..count {
+                *to.add(i) = *from.add(i);
+            }
+            return;
+        }
+        let group = |at: usize| {
+            to.add(at)
+                .cast::<[T; GROUP]>()
+                .write_unaligned(from.add(at).cast::<[T; GROUP]>().read_unaligned());
+        };
+        let mut at = 0;
+        while at + GROUP <= count {
+            group(at);
+            at += GROUP;
+        }
+        // The last group overlaps the one before.
+        group(count - GROUP);
     }
 }
 
@@ -237,7 +297,7 @@ unsafe fn take<T: Copy>(from: *const T, step: usize, to: *mut T, count: usize) {
     // SAFETY: the caller's promise. The steps of most networks have loops of their own, which vectorise.
     unsafe {
         match step {
-            1 => std::ptr::copy_nonoverlapping(from, to, count),
+            1 => copy_line(from, to, count),
             2 => {
                 for i in 0..count {
                     *to.add(i) = *from.add(2 * i);

@@ -47,7 +47,7 @@ pub unsafe fn correlate<T: Element + Default>(
                 let strip = columns.add(room);
                 let right = if direct { image } else { columns.cast_const() };
                 if !direct {
-                    sliding.lay_out(image, taken, first, count, wide, columns);
+                    sliding.lay_out(exec.level, image, taken, [first, count, wide], columns);
                 }
                 let right = Matrix::dense(right, wide);
                 if in_place {
