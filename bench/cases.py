@@ -11,12 +11,34 @@ import re
 MATMULS = ["64x64x64", "256x256x256", "1024x1024x1024", "2048x2048x2048",
            "32x784x128", "32x2048x365", "1x4096x4096"]
 
-CASES = (
+# Images, channels, side, filters, their side, stride; half a filter of padding around.
+CONVOLUTIONS = ["conv2d_1x64x56x64x3x1", "conv2d_32x3x224x64x7x2"]
+
+BASIC_OPS = (
     ["eager_add_4"]
     + [f"matmul_{shape}" for shape in MATMULS]
     + ["softmax_32x365", "softmax_4096x365", "softmax_1024x32000", "layer_norm_4096x1024",
        "add_1m", "add_16m", "add_relu_16m", "exp_1m", "sum_16m"]
 )
+OPS = BASIC_OPS + CONVOLUTIONS
+
+# A step of a network (see `peers/networks.py`) and Adam at that batch size.
+TRAINING = ["dense_step_32", "dense_eager_step_32", "cnn_step_64", "cnn_eager_step_64"]
+
+# A batch of 32×784 floats and labels from the stages named, prefetched.
+DATA = ["data_shuffle_batch_32x784", "data_shuffle_map_batch_32x784", "data_shuffle_batch_map_32x784"]
+
+CASES = OPS + TRAINING + DATA
+
+# What the ratio to the best peer must be at least, with all cores.
+LIMITS = {
+    "conv2d_1x64x56x64x3x1": 0.8,
+    "conv2d_32x3x224x64x7x2": 0.8,
+    "dense_step_32": 2.0,
+    "dense_eager_step_32": 1.3,
+    "cnn_step_64": 0.9,
+    "data_shuffle_map_batch_32x784": 5.0,
+}
 
 # Figures of ours that have a limit of their own instead of a peer; they are measured once, with all cores.
 # A figure: what it is, from the times of cases in nanoseconds, its unit, and what it must be.
@@ -54,7 +76,11 @@ def op(case):
 
 
 def rate(case, nanoseconds):
-    """GFLOP/s of a matmul; nothing for the others, whose time says enough."""
+    """GFLOP/s of a matmul or a convolution; nothing for the others, whose time says enough."""
+    if op(case) == "conv2d":
+        images, channels, side, filters, kernel, stride = dims(case)
+        places = ((side - 1) // stride + 1) ** 2
+        return 2 * images * places * filters * channels * kernel**2 / nanoseconds
     if op(case) != "matmul":
         return None
     return 2 * math.prod(dims(case)) / nanoseconds

@@ -73,24 +73,26 @@ def markdown(rows):
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def table(results, threads):
-    """One thread count's table, and the line with its geometric mean."""
-    chosen = {case: columns for (case, count), columns in results.items() if count == threads}
+def table(chosen, title):
+    """A table of the cases chosen, {case: columns}, with its title and a line of geometric means."""
     present = {column.partition("@")[0] for columns in chosen.values() for column in columns}
     peers = [system for system in SYSTEMS if system != OURS and system in present]
     extras = sorted({c for columns in chosen.values() for c in columns if not comparable(c)})
     ours = [OURS] if OURS in present else []
+    limited = any(case in cases.LIMITS for case in chosen)
     rows = [["case", *ours, *peers, *[e.replace("@", ", ").replace("_", " ") for e in extras],
-             *(["best peer / situ", "of medians"] if ours else [])]]
+             *(["best peer / situ", "of medians"] if ours else []), *(["must be"] if limited else [])]]
     for case, columns in chosen.items():
         row = [case, *[system_cell(case, columns, s) for s in ours + peers],
                *[cell(case, columns, c) for c in extras]]
         if ours:
             both = [ratio(columns, figure) for figure in (best_round, middle_round)]
             row += [f"{r:.2f}" if r else "–" for r in both]
+        if limited:
+            row.append(f"{cases.LIMITS[case]:g}" if case in cases.LIMITS else "")
         rows.append(row)
-    lines = [f"### {threads} thread{'s' if threads > 1 else ''}", "", markdown(rows)]
-    for name, figure in [("best rounds", best_round), ("median rounds", middle_round)]:
+    lines = [f"### {title}", "", markdown(rows)]
+    for name, figure in [] if limited else [("best rounds", best_round), ("median rounds", middle_round)]:
         ratios = {case: ratio(columns, figure) for case, columns in chosen.items()}
         ratios = {case: r for case, r in ratios.items() if r}
         if ratios:
@@ -101,10 +103,19 @@ def table(results, threads):
     return "\n".join(lines)
 
 
-def tables(results):
+def tables(results, failures):
     """All tables of a run, as Markdown that is also readable as text."""
-    counts = sorted({threads for _, threads in results})
-    return "\n\n".join(table(results, threads) for threads in counts)
+    parts = []
+    for title, members in [("", cases.BASIC_OPS),
+                           ("Convolutions, training and input, ", cases.CONVOLUTIONS + cases.TRAINING + cases.DATA)]:
+        for threads in sorted({threads for _, threads in results}):
+            chosen = {case: columns for (case, count), columns in results.items()
+                      if count == threads and case in members}
+            if chosen:
+                parts.append(table(chosen, f"{title}{threads} thread{'s' if threads > 1 else ''}"))
+    if failures:
+        parts.append("Could not run: " + "; ".join(sorted(failures)) + ".")
+    return "\n\n".join(parts)
 
 
 def figures(results, threads):
@@ -148,7 +159,7 @@ def page(text, versions, options):
     excluded = "\n".join(f"- *{name.replace('_', ' ')}*: {why}." for name, why in cases.NOT_COMPARABLE.items())
     return f"""# Benchmark results
 
-Made by `make bench`; do not edit. Time in µs (GFLOP/s of a matmul in brackets): the best of {options.rounds} rounds of
+Made by `make bench`; do not edit. Time in µs (GFLOP/s of products and convolutions in brackets): the best of {options.rounds} rounds of
 {options.millis} ms, taken in turns by all systems; a round's figure is the median of its calls. Ratios: the best peer's
 time over ours, above 1.00 we are quicker; "of medians" takes the median round instead of the best.
 While one system has its turn the others' processes are stopped, so that no idle thread spins on its cores.
@@ -159,7 +170,12 @@ Absolute times mean little on a shared machine; ratios within one run do.
 - All run at the same thread count, each in its quickest ordinary way (named behind the figure where there
   are several): situ eagerly, or as a compiled `function` where a case is several ops; torch in inference mode,
   `out` = into a given result, `inplace` = relu in place; TensorFlow eagerly, as `function` or with `xla`; ONNX
-  Runtime with inputs and result bound beforehand.
+  Runtime with inputs and result bound beforehand; JAX by `jit`, a step's state donated.
+- Training: a step of Dense 784-128(relu)-10 at batch 32, and of a CNN (3×3 ×32, 3×3 ×64, each with relu and a maximum
+  of 2×2, dense 128, dense 10) on 28×28 at batch 64, with cross-entropy and Adam: situ as one compiled function, or
+  eagerly on the tape; torch eagerly or by `compile`, with fused Adam; TensorFlow as one function, without or with
+  `xla`, with its fused Adam. Input: batches of 32×784 floats, shuffled and prefetched, from situ's datasets and tf.data.
+- A convolution's name: images, channels, side, filters, their side, stride.
 
 Shown, but never the best peer:
 {excluded}

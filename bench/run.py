@@ -47,8 +47,11 @@ def arguments():
     return options
 
 
-def measure(running, case, options):
-    """Rounds of one case over all workers: {column: [round, ...]}, a column being `system[@way]`."""
+def measure(running, case, options, failures):
+    """Rounds of one case over all workers: {column: [round, ...]}, a column being `system[@way]`.
+
+    A way of a peer that answers with an error is left out, and named in `failures`.
+    """
     turns = []
     for worker in running:
         for offered in worker.cases:
@@ -64,10 +67,16 @@ def measure(running, case, options):
         # A system with fewer ways runs its first one again, so that every pass is a comparison.
         now = [own[index] if index < len(own) else own[0] for own in now if own]
         for _ in range(options.rounds):
-            for worker, offered, column in now:
-                rounds[column].append(worker.ask(f"run {offered} {options.millis}"))
+            for worker, offered, column in list(now):
+                try:
+                    rounds[column].append(worker.ask(f"run {offered} {options.millis}"))
+                except workers.CaseError as error:
+                    if worker.system == workers.OURS:
+                        raise
+                    now.remove((worker, offered, column))
+                    failures.add(f"{column} {case} ({str(error)[:100]})")
                 time.sleep(SETTLE_SECONDS)
-    return rounds
+    return {column: taken for column, taken in rounds.items() if taken}
 
 
 def measure_figures(own, options):
@@ -104,6 +113,7 @@ def main():
         print("no crate situ-bench yet: peers only", file=sys.stderr)
     results = {}
     figures = {}
+    failures = set()
     versions = {}
     for threads in options.threads:
         running = [workers.start(system, threads, program) for system in systems]
@@ -111,7 +121,7 @@ def main():
         try:
             for case in cases.select(options.cases):
                 progress(f"{threads} threads: {case}")
-                results[case, threads] = measure(running, case, options)
+                results[case, threads] = measure(running, case, options, failures)
             if threads == max(options.threads):
                 own = [worker for worker in running if worker.system == workers.OURS]
                 figures = measure_figures(own, options)
@@ -120,7 +130,7 @@ def main():
                 worker.close()
     progress("")
 
-    tables = "\n\n".join(filter(None, [report.tables(results), report.figures(figures, max(options.threads))]))
+    tables = "\n\n".join(filter(None, [report.tables(results, failures), report.figures(figures, max(options.threads))]))
     print(tables)
     page = report.page(tables, versions, options)
     full = not options.cases and systems == workers.SYSTEMS and options.threads == [1, 2]

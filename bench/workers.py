@@ -17,13 +17,18 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-PEERS = {"torch": "torch_eager", "tensorflow": "tensorflow_eager", "onnxruntime": "onnxruntime_session"}
+PEERS = {"torch": "torch_eager", "tensorflow": "tensorflow_eager", "onnxruntime": "onnxruntime_session",
+         "jax": "jax_jit"}
 OURS = "situ"
 SYSTEMS = [OURS, *PEERS]
 
 
 class WorkerError(Exception):
     """A worker died, or answered a case with an error."""
+
+
+class CaseError(WorkerError):
+    """A worker answered a case with an error, and is still there."""
 
 
 class Worker:
@@ -60,7 +65,7 @@ class Worker:
             raise WorkerError(f"{self.system} with {self.threads} threads died at '{line}':\n{self.log_tail()}")
         answer = json.loads(reply)
         if isinstance(answer, dict) and "error" in answer:
-            raise WorkerError(f"{self.system} with {self.threads} threads at '{line}': {answer['error']}")
+            raise CaseError(f"{self.system} with {self.threads} threads at '{line}': {answer['error']}")
         return answer
 
     def stop(self):

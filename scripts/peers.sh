@@ -24,9 +24,9 @@ echo "peers: installing $(grep -c '==' "$wanted") packages into .venv (a few GB,
 import os
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-import onnx, onnxruntime, tensorflow, torch
+import jax, onnx, onnxruntime, tensorflow, torch
 
-for module in (torch, tensorflow, onnxruntime, onnx):
+for module in (torch, tensorflow, onnxruntime, jax, onnx):
     print(f"peers: {module.__name__} {module.__version__}")
 PY
 cp "$wanted" "$installed"

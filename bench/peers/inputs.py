@@ -17,6 +17,9 @@ def operands(op, dims):
     if op == "matmul":
         m, k, n = dims
         return [normal(m, k), normal(k, n)]
+    if op == "conv2d":
+        images, channels, side, filters, kernel, _ = dims
+        return [normal(images, channels, side, side), normal(filters, channels, kernel, kernel)]
     if op in ("eager_add", "add", "add_relu"):
         return [normal(*dims), normal(*dims)]
     if op == "layer_norm":

@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import onnxruntime as ort
-from cases import CASES, dims, op
+from cases import OPS, dims, op
 from onnx import TensorProto, helper, numpy_helper
 
 from .inputs import operands
@@ -21,9 +21,16 @@ NODES = {
 }
 
 
+def nodes(case):
+    if op(case) == "conv2d":
+        around, stride = dims(case)[4:]
+        return [("Conv", "ab", "y", {"pads": [around // 2] * 4, "strides": [stride] * 2})]
+    return NODES[op(case)]
+
+
 def cases(threads):
     offered = {}
-    for case in CASES:
+    for case in OPS:
         if op(case) == "eager_add":
             continue  # there is no eager mode
         offered[case] = lambda case=case: prepare(case, threads, constants="")
@@ -36,6 +43,9 @@ def result_shape(case):
     if op(case) == "matmul":
         m, _, n = dims(case)
         return [m, n]
+    if op(case) == "conv2d":
+        images, _, side, filters, _, stride = dims(case)
+        return [images, filters, (side - 1) // stride + 1, (side - 1) // stride + 1]
     return [] if op(case) == "sum" else list(dims(case))
 
 
@@ -46,7 +56,7 @@ def model(case, arrays, constants):
     named = dict(zip("abc", arrays))
     graph = helper.make_graph(
         [helper.make_node(kind, list(inputs), [output], **attributes)
-         for kind, inputs, output, attributes in NODES[op(case)]],
+         for kind, inputs, output, attributes in nodes(case)],
         case,
         [value(name, array.shape) for name, array in named.items() if name not in constants],
         [value("y", result_shape(case))],

@@ -5,8 +5,9 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow as tf  # noqa: E402 (the log level must come first)
-from cases import CASES, dims, op  # noqa: E402
+from cases import OPS, dims, op  # noqa: E402
 
+from . import tensorflow_data, tensorflow_training  # noqa: E402
 from .inputs import operands  # noqa: E402
 
 VERSION = tf.__version__
@@ -36,7 +37,10 @@ def cases(threads):
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     offered = {}
-    for case in CASES:
+    for case in OPS:
+        if op(case) == "conv2d":
+            offered[case] = lambda case=case: prepare_convolution(case)
+            continue
         function = FUNCTIONS[op(case)]
         offered[case] = lambda case=case, function=function: prepare(case, function)
         if op(case) in COMPOSED:
@@ -44,7 +48,17 @@ def cases(threads):
                 case, tf.function(function))
             offered[f"{case}@xla"] = lambda case=case, function=function: prepare(
                 case, tf.function(function, jit_compile=True))
-    return offered
+    return offered | tensorflow_training.cases() | tensorflow_data.cases()
+
+
+def prepare_convolution(case):
+    # On CPUs TensorFlow has channels last alone.
+    x, filters = operands(op(case), dims(case))
+    x, filters = tf.constant(x.transpose(0, 2, 3, 1)), tf.constant(filters.transpose(2, 3, 1, 0))
+    around, stride = [dims(case)[4] // 2] * 2, dims(case)[5]
+    names = {"conv2d": tf.nn.conv2d, "x": x, "filters": filters, "stride": stride,
+             "around": [[0, 0], around, around, [0, 0]]}
+    return "conv2d(x, filters, stride, around)", names
 
 
 def prepare(case, function):

@@ -1,7 +1,7 @@
 //! The benchmark's cases on situ's eager API, as a user would write them. Names and shapes are those of `bench/cases.py`.
 
-use crate::functions;
-use situ::{DType, Error, Function, Result, Tensor, ones, random::Generator, zeros};
+use crate::{batches, functions, training};
+use situ::{DType, Error, Function, Padding, Result, Tensor, Windows, ones, random::Generator, zeros};
 
 /// A case ready to be timed: one call is one repetition.
 pub(crate) type Call = Box<dyn Fn() -> Result<Tensor>>;
@@ -26,6 +26,16 @@ pub(crate) const NAMES: &[&str] = &[
     "add_relu_16m@function",
     "exp_1m",
     "sum_16m",
+    "conv2d_1x64x56x64x3x1",
+    "conv2d_32x3x224x64x7x2",
+    "dense_step_32",
+    "dense_eager_step_32",
+    "cnn_step_64",
+    "cnn_eager_step_64",
+    "data_shuffle_batch_32x784",
+    "data_shuffle_map_batch_32x784",
+    "data_shuffle_map_batch_32x784@parallel",
+    "data_shuffle_batch_map_32x784",
     "copy_16m",
     "function_empty",
     "function_chain_100",
@@ -51,8 +61,10 @@ fn dims(size: &str) -> Result<Vec<usize>> {
 
 /// Makes a case's inputs and the call that is timed.
 pub(crate) fn prepare(name: &str) -> Result<Call> {
-    if let Some(call) = functions::prepare(name)? {
-        return Ok(call);
+    for others in [functions::prepare, training::prepare, batches::prepare] {
+        if let Some(call) = others(name)? {
+            return Ok(call);
+        }
     }
     let unknown = || Error::argument("bench", format!("there is no case '{name}'"), "ask for the list");
     // `add_relu_16m@function` is the op `add_relu@function` of size `16m`.
@@ -93,6 +105,14 @@ pub(crate) fn prepare(name: &str) -> Result<Call> {
         ("matmul", [m, k, n]) => {
             let (a, b) = (normal(&[*m, *k])?, normal(&[*k, *n])?);
             Box::new(move || a.matmul(&b))
+        }
+        // Batch, channels, side, filters, their side, stride; half a filter of padding.
+        ("conv2d", [batch, channels, side, filters, kernel, stride]) => {
+            let x = normal(&[*batch, *channels, *side, *side])?;
+            let filter = normal(&[*filters, *channels, *kernel, *kernel])?;
+            let padding = Padding::Explicit([[kernel / 2; 2]; 2]);
+            let windows = Windows { stride: [*stride; 2], padding, ..Windows::default() };
+            Box::new(move || x.conv2d(&filter, &windows))
         }
         ("softmax", dims) => {
             let a = normal(dims)?;

@@ -1,8 +1,10 @@
 //! `situ-bench THREADS`: situ at one thread count, as a worker of `bench/run.py`; the protocol is described in
 //! `bench/worker.py`. Everything runs on `CPU:0` (one case splits it in two); eagerly, but for the cases of functions.
 
+mod batches;
 mod cases;
 mod functions;
+mod training;
 
 use cases::Call;
 use situ::{Error, Result, config, device};

@@ -45,8 +45,8 @@ pub mod config;
 pub mod prelude;
 
 pub use situ_core::{
-    DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, MAX_RANK, Policy, Reason,
-    Result, Scalar, Shape, TensorType, error, reason,
+    DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, MAX_RANK, Policy, Real,
+    Reason, Result, Scalar, Shape, TensorType, error, reason,
 };
 /// Datasets: elements from tensors and files, made ready and brought to a device ahead of their use.
 pub use situ_data as data;
