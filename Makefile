@@ -11,7 +11,7 @@ help:
 	@echo "make test    set up what is missing, then run every test"
 	@echo "make soak    the random tests, for longer"
 	@echo "make lint    formatting, clippy, documentation warnings"
-	@echo "make bench   ratios against torch, TensorFlow and ONNX Runtime (downloads them once)"
+	@echo "make bench   ratios against torch, TensorFlow, JAX and ONNX Runtime (downloads them once)"
 	@echo "make place-figures   what the placer reaches on public and generated graphs"
 	@echo "make mnist   fetch the MNIST digits, and train a small network on them"
 	@echo "make losses  compare the losses of training with PyTorch's (downloads it once)"
