@@ -128,7 +128,6 @@ macro_rules! width {
             /// # Safety
             /// None: it does nothing.
             #[target_feature(enable = $features)]
-            #[allow(clippy::too_many_arguments)]
             unsafe extern "sysv64" fn end(
                 _: *const Record,
                 _: usize,
