@@ -22,12 +22,16 @@ pub(crate) enum Command {
     /// Measures the devices, so that placement goes by what this machine does; a few seconds each
     Calibrate(Calibrate),
     /// What situ does, in a few seconds: placement, its reasons, fallbacks, memory limits, the ledger
-    Demo(Output),
+    Demo(Demo),
     /// Decides where and when each node of a cost graph runs, and why
     ///
     /// The graph is a JSON file of devices, links, nodes and edges. The answer is a summary, or JSON with --json or --out.
     /// Ctrl-C ends the search with the best answer so far.
     Place(Place),
+    /// What a saved record says: devices, functions, ops, copies, and what to do
+    View(View),
+    /// Why an op of a saved record runs where it does, what other devices would change, and what is copied for it
+    Why(Why),
 }
 
 #[derive(Debug, clap::Args)]
@@ -35,6 +39,41 @@ pub(crate) struct Output {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Demo {
+    #[command(flatten)]
+    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) to: RecordTo,
+}
+
+/// What a command that runs something writes about it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecordTo {
+    /// Write what happened to a file, for `situ view` and `situ why`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Write what happened as a trace, which ui.perfetto.dev and chrome://tracing open
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) trace: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct View {
+    /// The record
+    pub(crate) record: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Why {
+    /// The record
+    pub(crate) record: PathBuf,
+    /// The op: its name or those around it, such as matmul, dense/* or /encoder/dense
+    pub(crate) op: String,
 }
 
 #[derive(Debug, clap::Args)]

@@ -46,6 +46,9 @@ pub enum Error {
     /// A file that can't be read, or is not what it should be.
     #[error("{0}")]
     File(Box<File>),
+    /// A part of a program did not do what was expected of it.
+    #[error("{0}")]
+    Unmet(Box<Unmet>),
     /// The device has gone: its driver said so, or stopped answering.
     #[error("{device} is lost: {why}; tensors that lived only there are gone, all others stay usable")]
     DeviceLost {
@@ -227,7 +230,20 @@ pub struct File {
     pub help: String,
 }
 
+/// Expectations that were not met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// What was otherwise, one sentence each.
+    pub violations: Vec<String>,
+}
+
 impl Error {
+    /// Expectations that were not met.
+    #[cold]
+    pub fn unmet(violations: Vec<String>) -> Error {
+        Error::Unmet(Box::new(Unmet { violations }))
+    }
+
     /// A file that can't be used; `place` is empty where the fault has none.
     #[cold]
     pub fn file(
@@ -302,6 +318,18 @@ fn tail(help: &str) -> String {
 
 fn list(devices: &[DeviceId]) -> String {
     devices.iter().map(DeviceId::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.violations.as_slice() {
+            [only] => write!(f, "not as expected: {only}"),
+            all => {
+                write!(f, "not as expected, in {} ways:", all.len())?;
+                all.iter().try_for_each(|violation| write!(f, "\n- {violation}"))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Operands {

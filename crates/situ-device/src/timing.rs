@@ -7,12 +7,24 @@ use std::sync::OnceLock;
 #[derive(Debug, Default)]
 pub struct Timing {
     seconds: OnceLock<f64>,
+    span: OnceLock<(f64, f64)>,
 }
 
 impl Timing {
     /// Fills in the time; only the first counts.
     pub fn set(&self, seconds: f64) {
         let _ = self.seconds.set(seconds);
+    }
+
+    /// Fills in when it began and ended, in seconds of a clock that is the device's own: only differences mean anything, between
+    /// launches of one device. Called before [`set`](Timing::set), by devices that can tell.
+    pub fn set_span(&self, start: f64, end: f64) {
+        let _ = self.span.set((start, end));
+    }
+
+    /// When it began and ended by the device's clock, if the device could tell.
+    pub fn span(&self) -> Option<(f64, f64)> {
+        self.span.get().copied()
     }
 
     /// The time, once it is known.

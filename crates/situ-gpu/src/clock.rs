@@ -36,6 +36,9 @@ pub(crate) struct Stopwatch {
     /// Nanoseconds per tick.
     period: f64,
     ticks: AtomicU64,
+    /// The first tick of the first lap, and the last of the last.
+    first: AtomicU64,
+    last: AtomicU64,
     /// Laps that have no end yet. Those of a lost batch never get one.
     open: AtomicUsize,
 }
@@ -50,8 +53,10 @@ impl Stopwatch {
         self.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn end_lap(&self, ticks: u64) {
-        self.ticks.fetch_add(ticks, Ordering::Relaxed);
+    fn end_lap(&self, begin: u64, end: u64) {
+        self.ticks.fetch_add(end - begin, Ordering::Relaxed);
+        self.first.fetch_min(begin, Ordering::Relaxed);
+        self.last.fetch_max(end, Ordering::Relaxed);
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -59,7 +64,12 @@ impl Stopwatch {
 impl Drop for Stopwatch {
     fn drop(&mut self) {
         if *self.open.get_mut() == 0 {
-            self.timing.set(*self.ticks.get_mut() as f64 * self.period * 1e-9);
+            let seconds = |ticks: u64| ticks as f64 * self.period * 1e-9;
+            let (first, last) = (*self.first.get_mut(), *self.last.get_mut());
+            if first <= last {
+                self.timing.set_span(seconds(first), seconds(last));
+            }
+            self.timing.set(seconds(*self.ticks.get_mut()));
         }
     }
 }
@@ -124,8 +134,14 @@ impl Clock {
                 let _ = self.gear.set(gear);
             }
         }
-        let (timing, period) = (timing.clone(), self.period);
-        Some(Arc::new(Stopwatch { timing, period, ticks: AtomicU64::new(0), open: AtomicUsize::new(0) }))
+        Some(Arc::new(Stopwatch {
+            timing: timing.clone(),
+            period: self.period,
+            ticks: AtomicU64::new(0),
+            first: AtomicU64::new(u64::MAX),
+            last: AtomicU64::new(0),
+            open: AtomicUsize::new(0),
+        }))
     }
 
     fn make(&self) -> Result<(Gear, Vec<wgpu::Buffer>), Fault> {
@@ -218,8 +234,8 @@ impl Clock {
                 let (laps, _) = view.as_chunks::<{ 2 * wgpu::QUERY_SIZE as usize }>();
                 for (watch, lap) in due.watches.iter().zip(laps) {
                     let stamps: [u64; 2] = bytemuck::pod_read_unaligned(lap);
-                    if let Some(ticks) = stamps[1].checked_sub(stamps[0]) {
-                        watch.end_lap(ticks);
+                    if stamps[0] <= stamps[1] {
+                        watch.end_lap(stamps[0], stamps[1]);
                     }
                 }
             }

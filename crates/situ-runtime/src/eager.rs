@@ -5,6 +5,7 @@ use crate::config::{Config, PlacementRule};
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
+use crate::recording::{EagerEntry, Entry, MemoryEntry, nanoseconds, this_thread};
 use crate::runtime::{Inner, State};
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{self, Purpose};
@@ -14,6 +15,7 @@ use situ_device::{Arg, Call};
 use situ_ir::{Op, OpKind, Outputs};
 use smallvec::SmallVec;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// The outputs of an op after its first: nearly always none.
 pub(crate) type More = SmallVec<[DeviceTensor; 0]>;
@@ -138,6 +140,8 @@ impl Inner {
             bytes => Some(Storage::new(logical.clone(), logical.allocate(bytes, "workspace")?)),
         };
         {
+            let recordings = &self.ledger.recordings;
+            let timing = (recordings.is_on() && recordings.device_times()).then(Arc::default);
             let mut args: SmallVec<[Arg<'_>; 3]> = SmallVec::new();
             let mut next = replaced.iter().peekable();
             for (index, input) in inputs.iter().enumerate() {
@@ -155,9 +159,28 @@ impl Inner {
                 outputs: &outputs,
                 workspace: workspace.as_ref().map(Storage::region),
                 location: Some(location),
-                timing: None,
+                timing: timing.as_ref(),
             };
-            if let Some(check) = device.launch(&call)? {
+            let start = if recordings.is_on() { nanoseconds() } else { 0 };
+            let check = device.launch(&call)?;
+            if start > 0 {
+                let entry = EagerEntry {
+                    op: op.name(),
+                    name: request.name.clone(),
+                    ty: output_types[0],
+                    requested: request.spec.clone(),
+                    device: logical.id(),
+                    reason: choice.reason,
+                    location,
+                    thread: this_thread(),
+                    start,
+                    end: nanoseconds(),
+                    timing: timing.clone(),
+                };
+                recordings.take(Entry::Eager(entry));
+                recordings.take(Entry::Memory(MemoryEntry::now(logical)));
+            }
+            if let Some(check) = check {
                 logical.watch(&check);
                 checks.push(check);
             }

@@ -4,6 +4,7 @@
 //! microseconds at least, so the lock and the hash here are not what costs; a plan knows its copies beforehand, and books
 //! each by a counter of its own.
 
+use crate::recording::Recordings;
 use situ_core::{DeviceId, reason::seconds};
 use std::collections::HashMap;
 use std::fmt;
@@ -95,6 +96,8 @@ type Sums = HashMap<Key, (u64, u64, f64)>;
 pub(crate) struct Ledger {
     entries: Mutex<Sums>,
     plans: Mutex<Vec<Arc<Book>>>,
+    /// Those who want to be told of each entry as it is made.
+    pub(crate) recordings: Recordings,
 }
 
 impl Ledger {
@@ -135,6 +138,17 @@ impl Ledger {
         plans.retain(|book| Arc::strong_count(book) > 1);
     }
 
+    /// Books a fallback of a function, which a recording knows from its plan.
+    pub(crate) fn book_planned_fallback(
+        &self,
+        wanted: DeviceId,
+        ran: DeviceId,
+        op: &'static str,
+        location: &'static Location<'static>,
+    ) {
+        self.entries().entry((Cause::Fallback, wanted, ran, op, location)).or_default().0 += 1;
+    }
+
     pub(crate) fn book(
         &self,
         cause: Cause,
@@ -145,6 +159,9 @@ impl Ledger {
         bytes: usize,
         seconds: f64,
     ) {
+        if self.recordings.is_on() {
+            self.recordings.booked(cause, from, to, op, location, bytes, seconds);
+        }
         let mut entries = self.entries();
         let sums = entries.entry((cause, from, to, op, location)).or_default();
         sums.0 += 1;

@@ -16,6 +16,7 @@ mod logical;
 mod notice;
 mod pieces;
 mod pool;
+pub mod recording;
 mod runtime;
 mod storage;
 mod transfer;

@@ -261,6 +261,14 @@ impl LogicalDevice {
         }
     }
 
+    /// Bytes in use and bytes held from the system.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        match self.opened.get() {
+            Some(Ok(opened)) => opened.pool.held(),
+            _ => (0, 0),
+        }
+    }
+
     /// What is live on it, by owner.
     pub fn live(&self) -> Vec<Owner> {
         match self.opened.get() {

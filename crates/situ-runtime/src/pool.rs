@@ -265,6 +265,11 @@ impl Pool {
         }
     }
 
+    /// Bytes in use and bytes held from the system: what [`info`](Pool::info) says of them, without tidying up first.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        (self.state().in_use, self.budget.taken())
+    }
+
     /// What is live, by owner, largest first.
     pub(crate) fn owners(&self) -> Vec<Owner> {
         let state = self.state();

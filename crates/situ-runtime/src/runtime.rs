@@ -6,6 +6,7 @@ use crate::costs::store::{self, Calibration};
 use crate::ledger::{Ledger, LedgerReport};
 use crate::logical::LogicalDevice;
 use crate::notice::{Listener, Notices};
+use crate::recording::{Entry, Options, Recording};
 use crate::storage::DeviceTensor;
 use crate::transfer;
 use situ_core::{Budget, DeviceKind, Error, Request, Result, TensorType};
@@ -299,6 +300,18 @@ impl Runtime {
     /// What a device's costs say of ops that they were not fitted to, beside what those take.
     pub fn check_costs(&self, device: &LogicalDevice, progress: &mut Progress<'_>) -> Result<Vec<Checked>> {
         calibrate::check(self, device, progress)
+    }
+
+    /// Begins to record what programs do on this runtime: calls of functions, eager ops, copies, memory.
+    pub fn record(&self, options: Options) -> Recording {
+        Recording::begin(self, options)
+    }
+
+    /// Adds what `what` gives to every recording; it is not asked where there is none.
+    pub fn note(&self, what: impl FnOnce() -> Entry) {
+        if self.inner.ledger.recordings.is_on() {
+            self.inner.ledger.recordings.take(what());
+        }
     }
 
     /// Every copy and fallback so far.

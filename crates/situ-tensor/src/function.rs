@@ -11,11 +11,14 @@ use situ_ir::passes::{Options, Report};
 use situ_runtime::function::{
     Answer, Compiled, Event, Explanation, GraphFile, NodePlace, Outcome, PlanSummary, Profile, Program,
 };
+use situ_runtime::recording::{Entry, PlacedAgain, TracedAgain};
 use situ_runtime::{DeviceTensor, Runtime};
 use smallvec::SmallVec;
 use std::fmt;
+use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
+use std::time::Instant;
 
 /// Traces beyond which a function says that it is traced again and again.
 const MANY_TRACES: usize = 8;
@@ -34,6 +37,8 @@ type Body = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync;
 /// # Ok(()) }
 /// ```
 pub struct Function {
+    /// What it is called in records: a name that it was given, or the line that made it.
+    name: Arc<str>,
     body: Box<Body>,
     passes: Options,
     variants: RwLock<Vec<Arc<Variant>>>,
@@ -77,6 +82,7 @@ impl Variant {
 
 impl Function {
     /// A function of one tensor.
+    #[track_caller]
     pub fn new(body: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Function {
         Function::many(move |inputs| match inputs {
             [x] => Ok(vec![body(x)?]),
@@ -85,6 +91,7 @@ impl Function {
     }
 
     /// A function of two tensors.
+    #[track_caller]
     pub fn new2(body: impl Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Function {
         Function::many(move |inputs| match inputs {
             [x, y] => Ok(vec![body(x, y)?]),
@@ -93,13 +100,31 @@ impl Function {
     }
 
     /// A function of any number of tensors, with any number of results.
+    #[track_caller]
     pub fn many(body: impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync + 'static) -> Function {
+        let at = Location::caller();
         Function {
+            name: format!("function at {}:{}", at.file(), at.line()).into(),
             body: Box::new(body),
             passes: Options::default(),
             variants: RwLock::default(),
             traces: AtomicUsize::new(0),
         }
+    }
+
+    /// The same function under a name, by which records and profiles call it; without one, it is the line that made it.
+    ///
+    /// ```
+    /// let double = situ_tensor::Function::new(|x| x.add(x)).named("double");
+    /// assert_eq!(double.name(), "double");
+    /// ```
+    pub fn named(self, name: &str) -> Function {
+        Function { name: name.into(), ..self }
+    }
+
+    /// What it is called: its name, or the line that made it.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The same function without a pass of the compiler, by its name (`fuse`, `cse`, ..): to see what the pass brings. An error
@@ -262,6 +287,13 @@ impl Function {
         let before = known.iter().find(|v| v.is_for(&arguments, &request)).cloned();
         drop(known);
         let variant = Arc::new(self.variant(&arguments, request, before.as_deref())?);
+        if let Some(before) = &before {
+            let [was, is] = [before, &variant].map(|v| v.compiled.expected());
+            let cause =
+                before.compiled.why_outdated(&before.runtime).unwrap_or("another call was compiling it");
+            let again = || Entry::Placed(PlacedAgain::now(self.name.clone(), was, is, cause));
+            variant.runtime.note(again);
+        }
         let mut known = self.variants.write().unwrap_or_else(|p| p.into_inner());
         // A variant whose runtime has changed its devices can't run any more.
         known.retain(|v| v.compiled.is_current(&v.runtime) && !v.is_for(&arguments, &variant.request));
@@ -281,7 +313,8 @@ impl Function {
             Some(first) => (*Runtime::of(first)?).clone(),
             None => current_runtime(),
         };
-        let recorded = self.recorded(&types)?;
+        let begun = Instant::now();
+        let (recorded, traced) = self.recorded(&types)?;
         let variables: Vec<DeviceId> = recorded.variables.iter().map(|v| v.device()).collect();
         let movable: Vec<bool> = recorded.variables.iter().map(|v| v.is_movable()).collect();
         let compiled = runtime.compile(&Program {
@@ -292,32 +325,49 @@ impl Function {
             movable: &movable,
             call: &request,
             passes: &self.passes,
+            function: &self.name,
             before: before.map(|v| &v.compiled),
         })?;
+        if let Some(cause) = traced {
+            let (traces, took) = (self.traces(), begun.elapsed());
+            let again = || TracedAgain::now(self.name.clone(), traces, types.to_vec(), cause, took);
+            runtime.note(|| Entry::Traced(again()));
+        }
         Ok(Variant { types, devices, request, runtime, recorded, compiled })
     }
 
-    /// The trace for a signature: one that is there, or a new one.
-    fn recorded(&self, types: &[TensorType]) -> Result<Arc<Recorded>> {
+    /// The trace for a signature: one that is there, or a new one, and then why the one before did not do.
+    fn recorded(&self, types: &[TensorType]) -> Result<(Arc<Recorded>, Option<String>)> {
         let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
         if let Some(variant) = known.iter().find(|v| v.types.as_slice() == types) {
-            return Ok(variant.recorded.clone());
+            return Ok((variant.recorded.clone(), None));
         }
-        let before = known.last().map(|v| v.types.clone());
+        let cause = known.last().map(|v| change(&v.types, types));
         drop(known);
         // Nodes record the scopes inside the function; the one around the call is kept apart from them.
         let _inside = enter(Request::default());
         let recorded = trace::record(types, |inputs| (self.body)(inputs))?;
         if self.traces.fetch_add(1, Relaxed) + 1 == MANY_TRACES {
-            let cause = before.map_or_else(String::new, |before| {
-                format!(": the last was for {before:?}, this one for {types:?}")
-            });
+            let cause =
+                cause.as_ref().map_or_else(String::new, |cause| format!(": the last time because {cause}"));
             current_runtime().say(format!(
-                "a function was traced {MANY_TRACES} times{cause}; keep shapes and dtypes equal between calls, or pad them"
+                "{} was traced {MANY_TRACES} times{cause}; keep shapes and dtypes equal between calls, or pad them",
+                self.name
             ));
         }
-        Ok(Arc::new(recorded))
+        Ok((Arc::new(recorded), cause))
     }
+}
+
+/// What is different between two signatures.
+fn change(before: &[TensorType], now: &[TensorType]) -> String {
+    if before.len() != now.len() {
+        return format!("it has {} arguments, before it had {}", now.len(), before.len());
+    }
+    let changed = before.iter().zip(now).enumerate().filter(|(_, (before, now))| before != now);
+    let texts: Vec<String> =
+        changed.map(|(n, (was, is))| format!("argument {n} is {is}, before it was {was}")).collect();
+    texts.join("; ")
 }
 
 /// A call that is ready to run.

@@ -28,6 +28,8 @@
 //!   decide by value inside of one.
 //! - [`data`]: datasets from tensors and files, shuffled, mapped, batched and copied to a device ahead of their use.
 //! - [`nn`]: layers, losses and metrics, which keep to the scopes they were made in, and models of them.
+//! - [`profile`]: what a part of a program did, as a [`Record`](observe::Record): tables, traces, findings, why each op is where it is;
+//!   [`expect`]: what it may do, as a check.
 //! - [`config`]: the machine's devices, what programs see of them, and what they may use.
 //!
 //! # What decides where an op runs
@@ -56,6 +58,8 @@ pub use situ_nn as nn;
 pub use situ_observe as observe;
 /// Placing cost graphs: the model, the algorithms, their bounds and reasons.
 pub use situ_place as place;
+
+pub use situ_observe::{expect, profile};
 
 pub use situ_ir::{Graph, Op, OpKind, ops};
 pub use situ_runtime::{LogicalConfig, PlacementRule, Request, Runtime, costs, function};

@@ -1,8 +1,7 @@
 //! Questions that every reader of a record asks.
 
-use super::plan::joined;
-use super::{Launch, Node, OpRef, Plan, Record};
-use std::collections::HashMap;
+use super::{Launch, Node, OpRef, Plan, Record, full_name};
+use std::collections::{HashMap, HashSet};
 
 /// What one op took, over all its launches.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,7 +36,7 @@ impl Record {
     pub fn name_of(&self, op: OpRef) -> String {
         match op {
             OpRef::Node { call, node } => self.plan_of(call).nodes[node].full_name(),
-            OpRef::Eager { eager } => joined(&self.eager[eager].name, &self.eager[eager].op),
+            OpRef::Eager { eager } => full_name(&self.eager[eager].name, &self.eager[eager].op),
         }
     }
 
@@ -47,6 +46,16 @@ impl Record {
             OpRef::Node { call, node } => &self.plan_of(call).nodes[node].source,
             OpRef::Eager { eager } => &self.eager[eager].source,
         }
+    }
+
+    /// The full names of all ops that ran, in their order, each once; of joined ones, those of the program.
+    pub fn op_names(&self) -> Vec<String> {
+        let mut plans: Vec<usize> = self.calls.iter().map(|call| call.plan).collect();
+        plans.dedup();
+        let nodes = plans.iter().flat_map(|plan| self.plans[*plan].nodes.iter().filter(|node| node.runs()));
+        let eager = self.eager.iter().map(|op| full_name(&op.name, &op.op));
+        let mut seen = HashSet::new();
+        nodes.flat_map(Node::full_names).chain(eager).filter(|name| seen.insert(name.clone())).collect()
     }
 
     /// How long each op took together, the longest first.
@@ -73,6 +82,17 @@ impl Record {
             b.seconds.total_cmp(&a.seconds).then_with(|| (&a.name, &a.source).cmp(&(&b.name, &b.source)))
         });
         totals
+    }
+
+    /// Seconds from the beginning of each call to its return or the end of its last kernel, whichever is later.
+    pub fn call_lengths(&self) -> Vec<f64> {
+        let mut ends: Vec<f64> = self.calls.iter().map(|call| call.end).collect();
+        for launch in &self.launches {
+            if let OpRef::Node { call, .. } = launch.op {
+                ends[call] = ends[call].max(launch.end);
+            }
+        }
+        self.calls.iter().zip(ends).map(|(call, end)| end - call.start).collect()
     }
 
     /// Seconds in which each device ran kernels, overlaps counted once.

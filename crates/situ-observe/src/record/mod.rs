@@ -14,6 +14,7 @@ pub use incident::{Fallback, Finding, FindingKind, Replacement, Retrace};
 pub use look::OpTotal;
 pub use plan::{
     Alternative, DeviceCost, Input, Node, NodeKind, Over, Part, Plan, PlannedCopy, PlannedMemory, Reason,
+    full_name,
 };
 
 use serde::{Deserialize, Serialize};

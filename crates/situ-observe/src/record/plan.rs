@@ -178,22 +178,27 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether something runs for it: it is not given, and no mere view.
+    pub fn runs(&self) -> bool {
+        matches!(self.kind, NodeKind::Op | NodeKind::Cond | NodeKind::While)
+    }
+
     /// The names around it and its own: `encoder/dense/matmul`.
     pub fn full_name(&self) -> String {
-        joined(&self.name, &self.op)
+        full_name(&self.name, &self.op)
     }
 
     /// The full names of the ops of the program that it does.
     pub fn full_names(&self) -> Vec<String> {
         match self.parts.as_slice() {
             [] => vec![self.full_name()],
-            parts => parts.iter().map(|part| joined(&part.name, &part.op)).collect(),
+            parts => parts.iter().map(|part| full_name(&part.name, &part.op)).collect(),
         }
     }
 }
 
 /// An op's name behind the names around it.
-pub(crate) fn joined(name: &str, op: &str) -> String {
+pub fn full_name(name: &str, op: &str) -> String {
     if name.is_empty() { op.to_string() } else { format!("{name}/{op}") }
 }
 

@@ -184,7 +184,7 @@ pub(crate) fn dtype(graph: &Graph, node: &Node) -> DType {
 }
 
 /// Whether a device has every kernel a node needs; of a branch, those of the graphs within.
-fn can_run(graph: &Graph, node: &Node, device: &Arc<LogicalDevice>) -> bool {
+pub(crate) fn can_run(graph: &Graph, node: &Node, device: &Arc<LogicalDevice>) -> bool {
     let whole = |g: &Graph| g.nodes().iter().all(|n| can_run(g, n, device));
     match &node.content {
         Content::Input(_) | Content::Capture(_) | Content::Variable(_) => true,

@@ -9,18 +9,20 @@ use super::lower::{Host, lower};
 use super::measure::{FIRST, Measured, is_sampled};
 use super::place::{Placed, Prediction, place};
 use super::plan::{DeviceIndex, Plan, PlanSummary};
-use super::record::{Event, Events, Off, Recorder, Timed};
+use super::record::{Event, Off, Recorder, Timed};
 use super::simplify::{join, simplify};
 use crate::config::{PlacementRule, Table};
 use crate::ledger::{Book, Cause};
 use crate::notice::Topic;
+use crate::recording::{Entry, FunctionCall, Stamps, nanoseconds, this_thread};
 use crate::runtime::{Inner, Runtime, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, Purpose};
 use situ_core::error::CopyForbidden;
-use situ_core::{DeviceId, DeviceKind, Error, Policy, Reason, Request, Result, reason};
+use situ_core::{DeviceId, DeviceKind, DeviceSpec, Error, Policy, Reason, Request, Result, reason};
 use situ_ir::passes::{Options, Report};
 use situ_ir::{Content, Graph, Node};
+use std::ops::Deref;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -49,6 +51,8 @@ pub struct Program<'a> {
     pub call: &'a Request,
     /// Which passes run.
     pub passes: &'a Options,
+    /// What it is called in records: its name, or the line that made it.
+    pub function: &'a Arc<str>,
     /// The same function compiled before: what was measured of it holds on, and its calls go on being counted.
     pub before: Option<&'a Compiled>,
 }
@@ -62,16 +66,34 @@ pub struct Outcome {
     pub updates: Vec<(usize, DeviceTensor)>,
 }
 
-/// A compiled graph.
+/// A compiled graph, with the tensors that it captured.
 #[derive(Debug)]
 pub struct Compiled {
+    blueprint: Arc<Blueprint>,
+    captures: Vec<DeviceTensor>,
+}
+
+impl Deref for Compiled {
+    type Target = Blueprint;
+    fn deref(&self) -> &Blueprint {
+        &self.blueprint
+    }
+}
+
+/// All of a compiled graph but its tensors: a recording keeps it, and keeps no memory of a device with it.
+#[derive(Debug)]
+pub struct Blueprint {
     pub(super) plan: Plan,
     pub(super) graph: Graph,
     pub(super) places: Vec<NodePlace>,
+    /// By node: the device's position in the plan's, and the reason.
+    pub(super) assignment: Vec<(DeviceIndex, Reason)>,
     pub(super) prediction: Prediction,
-    captures: Vec<DeviceTensor>,
     /// Where the variables must be when it runs.
     homes: Vec<DeviceId>,
+    pub(super) function: Arc<str>,
+    /// What the scopes around the call asked for.
+    pub(super) requested: DeviceSpec,
     reports: Vec<Report>,
     calls: AtomicU64,
     /// Calls that earlier plans of the function had.
@@ -81,6 +103,8 @@ pub struct Compiled {
     expected: AtomicU64,
     /// Whether a better placement is known.
     outdated: AtomicBool,
+    /// Whether somebody said that what it was compiled for has changed.
+    changed: AtomicBool,
     book: Arc<Book>,
     epoch: u64,
 }
@@ -90,7 +114,7 @@ impl Runtime {
     pub fn compile(&self, program: &Program<'_>) -> Result<Compiled> {
         let at = Location::caller();
         let epoch = self.inner.epoch();
-        let measured = program.before.map(Compiled::measured).unwrap_or_default();
+        let measured = program.before.map(|before| before.measured()).unwrap_or_default();
         let captures = program.captures.iter().map(|t| transfer::whole(t, at)).collect::<Result<Vec<_>>>()?;
         let (graph, captures, mut reports) = simplify(&self.inner, program.graph, captures, program.passes)?;
         let state = self.inner.state();
@@ -152,22 +176,26 @@ impl Runtime {
         let homes = homes_of(&graph, &variables, &assignment);
         let homes = homes.into_iter().map(|d| state.table.devices[d].id()).collect();
         let expected = AtomicU64::new(prediction.placement.makespan.to_bits());
-        Ok(Compiled {
+        let blueprint = Blueprint {
             plan,
             graph,
             places,
+            assignment,
             prediction,
-            captures,
             homes,
+            function: program.function.clone(),
+            requested: program.call.spec.clone(),
             reports,
             calls: AtomicU64::new(0),
-            calls_before: program.before.map_or(0, Compiled::calls),
+            calls_before: program.before.map_or(0, |before| before.calls()),
             measured: Mutex::new(measured),
             expected,
             outdated: AtomicBool::new(false),
+            changed: AtomicBool::new(false),
             book,
             epoch,
-        })
+        };
+        Ok(Compiled { blueprint: Arc::new(blueprint), captures })
     }
 }
 
@@ -382,7 +410,7 @@ fn announce(inner: &Inner, state: &State, scene: &Scene<'_>, graph: &Graph, plac
             continue;
         };
         let location = node.source.0.unwrap_or(Location::caller());
-        inner.ledger.book(Cause::Fallback, wanted, ran, op, location, 0, 0.0);
+        inner.ledger.book_planned_fallback(wanted, ran, op, location);
         if scene.request(node).fallback.unwrap_or(state.config.fallback) == Policy::Warn {
             inner.notices.say_once(Topic::Fallback, op, dtype(graph, node), wanted, || {
                 format!("{op} runs on {ran}: {why} ({}), at each call of its function", node.source)
@@ -400,7 +428,11 @@ impl Compiled {
         variables: &[DeviceTensor],
     ) -> Result<Outcome> {
         let number = self.calls.fetch_add(1, Relaxed);
-        if !is_sampled(number, self.has_choice()) {
+        let sampled = is_sampled(number, self.has_choice());
+        if runtime.inner.ledger.recordings.is_on() {
+            return self.call_for_recordings(runtime, arguments, variables, number, sampled);
+        }
+        if !sampled {
             return self.run(runtime, arguments, variables, number, &Off);
         }
         let timed = Timed::new(self.plan.steps());
@@ -410,6 +442,36 @@ impl Compiled {
         Ok(outcome)
     }
 
+    #[cold]
+    fn call_for_recordings(
+        &self,
+        runtime: &Runtime,
+        arguments: &[&DeviceTensor],
+        variables: &[DeviceTensor],
+        number: u64,
+        sampled: bool,
+    ) -> Result<Outcome> {
+        let recordings = &runtime.inner.ledger.recordings;
+        let clock = Instant::now();
+        let start = nanoseconds();
+        // On a CPU the host's clock says it all.
+        let has_queue = self.plan.used.iter().any(|&d| self.plan.devices[d].id().kind != DeviceKind::Cpu);
+        let timed = sampled || (has_queue && recordings.device_times());
+        let stamps = Arc::new(Stamps::new(self.plan.steps(), timed));
+        let outcome = self.run(runtime, arguments, variables, number, &*stamps);
+        let end = nanoseconds();
+        stamps.sample(self.plan.used.iter().map(|&device| &self.plan.devices[device]));
+        let (blueprint, number) = (self.blueprint.clone(), self.calls_before + number);
+        let call =
+            FunctionCall { blueprint, number, thread: this_thread(), start, end, stamps: stamps.clone() };
+        recordings.take(Entry::Call(call));
+        if let Some(timed) = stamps.timed().filter(|_| sampled && outcome.is_ok()) {
+            self.learn(runtime, timed, clock)?;
+            stamps.set_drained();
+        }
+        outcome
+    }
+
     /// Runs the plan and says what happened when.
     pub fn call_recorded(
         &self,
@@ -417,10 +479,19 @@ impl Compiled {
         arguments: &[&DeviceTensor],
         variables: &[DeviceTensor],
     ) -> Result<(Outcome, Vec<Event>)> {
-        let events = Events::default();
+        let start = nanoseconds();
+        let stamps = Stamps::new(self.plan.steps(), false);
         let number = self.calls.fetch_add(1, Relaxed);
-        let outcome = self.run(runtime, arguments, variables, number, &events)?;
-        Ok((outcome, events.into_list()))
+        let outcome = self.run(runtime, arguments, variables, number, &stamps)?;
+        let mut events: Vec<Event> = Vec::new();
+        for (lane, steps) in self.plan.lanes.iter().enumerate() {
+            for step in &steps.steps {
+                let times = stamps.times(step.number);
+                events.extend(Event::of(&self.step(lane, step), step.action.name(), times, start));
+            }
+        }
+        events.sort_by(|a, b| a.start.total_cmp(&b.start));
+        Ok((outcome, events))
     }
 
     fn run<R: Recorder>(
@@ -444,7 +515,9 @@ impl Compiled {
             recorder,
         })
     }
+}
 
+impl Blueprint {
     /// Takes in what a call was measured to take.
     fn learn(&self, runtime: &Runtime, timed: &Timed, start: Instant) -> Result<()> {
         for &device in &self.plan.used {
@@ -507,6 +580,7 @@ impl Compiled {
 
     /// Something that it was compiled for has changed: it is compiled again before the next call.
     pub fn outdate(&self) {
+        self.changed.store(true, Relaxed);
         self.outdated.store(true, Relaxed);
     }
 
@@ -518,6 +592,26 @@ impl Compiled {
     /// Where each variable must be when it is called: one that is elsewhere is moved first, if it may be.
     pub fn homes(&self) -> &[DeviceId] {
         &self.homes
+    }
+
+    /// Why it can't run any more, if it can't.
+    pub fn why_outdated(&self, runtime: &Runtime) -> Option<&'static str> {
+        if self.plan.used.iter().any(|&d| self.plan.devices[d].is_lost()) {
+            Some("a device was lost")
+        } else if self.epoch != runtime.inner.epoch() {
+            Some("the devices, the rules or their costs were changed")
+        } else if self.changed.load(Relaxed) {
+            Some("its variables may be elsewhere now")
+        } else if self.outdated.load(Relaxed) {
+            Some("another placement is faster by what was measured")
+        } else {
+            None
+        }
+    }
+
+    /// The devices that a call uses.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceId> + '_ {
+        self.plan.used.iter().map(|&device| self.plan.devices[device].id())
     }
 
     /// Where every op runs, and why; ops that were joined are listed one by one.

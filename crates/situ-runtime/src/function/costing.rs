@@ -170,24 +170,30 @@ impl Costing<'_> {
         };
         graph.iter().map(of).max().unwrap_or(0) as f64
     }
-
-    /// Seconds a node takes on a device once its inputs are there.
+    /// Seconds a node takes on a device once its inputs are there; of a variable that may move, its share of the move.
     fn seconds(&self, graph: &Graph, node: &Node, device: usize) -> f64 {
         let logical = &self.devices[device];
-        let launch = logical.costs().line(WorkClass::Elementwise).launch;
-        let whole = |g: &Graph| -> f64 { g.nodes().iter().map(|n| self.seconds(g, n, device)).sum() };
         match &node.content {
-            Content::Op(op) if is_view(op) => 0.0,
-            Content::Op(op) => logical.seconds(&op.work(&input_types(graph, node), &node.types)),
-            Content::Cond(cond) => launch + whole(&cond.then).max(whole(&cond.otherwise)),
-            Content::While(repeated) => TRIPS * (whole(&repeated.condition) + whole(&repeated.body)),
             Content::Variable(n) if self.movable[*n as usize] => {
                 let home = self.variables[*n as usize];
                 let moving = |from: usize| copy_seconds(&self.devices[from], logical, node.types[0].bytes());
                 if home == device { 0.0 } else { moving(home) / CALLS_A_MOVE_LASTS }
             }
-            Content::Input(_) | Content::Capture(_) | Content::Variable(_) => 0.0,
+            _ => seconds_on(logical, graph, node),
         }
+    }
+}
+
+/// Seconds a node takes on a device once its inputs are there, by the device's model.
+pub(super) fn seconds_on(logical: &LogicalDevice, graph: &Graph, node: &Node) -> f64 {
+    let launch = logical.costs().line(WorkClass::Elementwise).launch;
+    let whole = |g: &Graph| -> f64 { g.nodes().iter().map(|n| seconds_on(logical, g, n)).sum() };
+    match &node.content {
+        Content::Op(op) if is_view(op) => 0.0,
+        Content::Op(op) => logical.seconds(&op.work(&input_types(graph, node), &node.types)),
+        Content::Cond(cond) => launch + whole(&cond.then).max(whole(&cond.otherwise)),
+        Content::While(repeated) => TRIPS * (whole(&repeated.condition) + whole(&repeated.body)),
+        Content::Input(_) | Content::Capture(_) | Content::Variable(_) => 0.0,
     }
 }
 

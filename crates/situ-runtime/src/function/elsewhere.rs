@@ -1,7 +1,7 @@
 //! The plan of a function on a machine that one does not have: the same graph, costed by a profile's figures.
 
 use super::candidates::{dtype, input_types, is_view};
-use super::compile::Compiled;
+use super::compile::Blueprint;
 use super::costing::TRIPS;
 use situ_core::{DType, DeviceSpec, Error, Result};
 use situ_ir::{Content, Graph, Node, NodeId};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Moves that may be tried for each node.
 const MOVES_PER_NODE: u64 = 200;
 
-impl Compiled {
+impl Blueprint {
     /// Where its ops would run on another machine, and how long a call would take there, by the figures of a profile: peaks most
     /// often, so times are the least that can be hoped for. What the function is given is on the machine's first CPU.
     pub fn plan_for(&self, profile: &Profile) -> Result<Answer> {

@@ -7,7 +7,7 @@
 use super::bind::Frame;
 use super::compile::Outcome;
 use super::plan::{Action, Lane, LaneIndex, Nested, Operand, Plan, Step};
-use super::record::{Event, EventKind, Off, Recorder};
+use super::record::{Off, Recorder};
 use super::workers;
 use crate::ledger::Book;
 use crate::runtime::Runtime;
@@ -53,6 +53,9 @@ pub(crate) fn run<R: Recorder>(call: &Invocation<'_, R>) -> Result<Outcome> {
         }
     }
     let frame = Frame::new(plan, call.captures, call.arguments, call.variables)?;
+    if R::ON {
+        call.recorder.taken(&plan.devices, &plan.used);
+    }
     let run = Run { call, plan, frame: &frame };
     match plan.lanes.as_slice() {
         [] => (),
@@ -138,7 +141,7 @@ impl<R: Recorder> Run<'_, R> {
                 for (n, step) in lane.steps.iter().enumerate() {
                     // Only for the message of a panic: a plain store.
                     done.store(n, Ordering::Relaxed);
-                    self.step(step).map_err(|error| located(error, step))?;
+                    self.recorded(step).map_err(|error| located(error, step))?;
                 }
                 Ok(())
             })
@@ -219,29 +222,33 @@ impl<R: Recorder> Run<'_, R> {
                         return Ok(());
                     }
                 }
-                self.note(step, EventKind::Wait, "wait", start);
+                if R::ON {
+                    self.call.recorder.waited(step.number, start);
+                }
             }
             if progress.failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            self.step(step).map_err(|error| located(error, step))?;
+            self.recorded(step).map_err(|error| located(error, step))?;
             progress.step_over(index);
         }
         Ok(())
     }
 
     #[inline]
-    fn now(&self) -> f64 {
-        if R::ON { self.call.recorder.origin().elapsed().as_secs_f64() } else { 0.0 }
+    fn now(&self) -> u64 {
+        if R::ON { self.call.recorder.now() } else { 0 }
     }
 
+    /// Runs a step, and tells the recorder, if there is one.
     #[inline]
-    fn note(&self, step: &Step, kind: EventKind, name: &'static str, start: f64) {
+    fn recorded(&self, step: &Step) -> Result<()> {
+        let start = self.now();
+        self.step(step)?;
         if R::ON {
-            let device = self.plan.devices[step.device].id();
-            let (node, source) = (step.node, step.source);
-            self.call.recorder.take(Event { kind, name, node, device, start, end: self.now(), source });
+            self.call.recorder.ran(step.number, start);
         }
+        Ok(())
     }
 
     #[inline]
@@ -254,7 +261,6 @@ impl<R: Recorder> Run<'_, R> {
 
     #[inline]
     fn step(&self, step: &Step) -> Result<()> {
-        let start = self.now();
         match &step.action {
             Action::Launch { op, kernel, inputs, outputs, workspace } => {
                 let mut reads: SmallVec<[Arg<'_>; 4]> = SmallVec::new();
@@ -287,16 +293,10 @@ impl<R: Recorder> Run<'_, R> {
                 };
                 let check = self.device(step.device)?.launch(&call)?;
                 self.frame.keep_check(step.check, check);
-                self.note(step, EventKind::Launch, op.name(), start);
                 Ok(())
             }
             Action::Ask { from, to, sent } => self.ask(from, to, *sent),
-            Action::Copy { from, to, number, sent } => {
-                let source = self.copy(from, to, *number, *sent)?;
-                let kind = EventKind::Copy { from: self.plan.devices[source].id(), bytes: from.bytes() };
-                self.note(step, kind, "copy", start);
-                Ok(())
-            }
+            Action::Copy { from, to, number, sent, .. } => self.copy(from, to, *number, *sent),
             Action::Cond { then, otherwise, inputs, outputs } => {
                 let test = self.frame.tensor(&inputs[0], Reason::View)?;
                 let chosen = if self.holds(&test, step)? { then } else { otherwise };
@@ -344,8 +344,8 @@ impl<R: Recorder> Run<'_, R> {
         Ok(())
     }
 
-    /// Copies a dense tensor; gives the device it came from.
-    fn copy(&self, from: &Operand, to: &Operand, number: usize, sent: Option<usize>) -> Result<usize> {
+    /// Copies a dense tensor.
+    fn copy(&self, from: &Operand, to: &Operand, number: usize, sent: Option<usize>) -> Result<()> {
         let clock = Instant::now();
         let buffers = &self.plan.buffers;
         let (source, target) = (buffers[from.buffer].device, buffers[to.buffer].device);
@@ -368,7 +368,7 @@ impl<R: Recorder> Run<'_, R> {
             }
         }
         self.call.book.note(number, clock.elapsed().as_secs_f64());
-        Ok(source)
+        Ok(())
     }
 
     fn holds(&self, test: &DeviceTensor, step: &Step) -> Result<bool> {

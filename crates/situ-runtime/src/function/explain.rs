@@ -1,7 +1,7 @@
 //! Why every op is where it is: the placement of a compiled graph as data, and as tables for people.
 
 use super::candidates::Scene;
-use super::compile::Compiled;
+use super::compile::Blueprint;
 use super::place::Placed;
 use crate::config::Table;
 use situ_core::reason::{bytes, seconds};
@@ -134,7 +134,7 @@ pub struct Explanation {
     pub algorithm: String,
 }
 
-impl Compiled {
+impl Blueprint {
     /// Why every op is where it is, and what the alternatives would cost.
     pub fn explain(&self) -> Explanation {
         let (problem, placement) = (&self.prediction.costed.problem, &self.prediction.placement);
@@ -194,7 +194,7 @@ impl Compiled {
     }
 }
 
-impl Compiled {
+impl Blueprint {
     /// The costs that it was placed by, as a file of the placer's: its machine, its nodes and what each would take on each device.
     pub fn cost_graph(&self) -> situ_place::GraphFile {
         self.prediction.costed.problem.to_file()

@@ -329,7 +329,7 @@ impl Lowering<'_> {
         let [source, device] = [from, to].map(|o| self.buffers[o.buffer].device);
         let seconds = copy_seconds(&self.devices[source], &self.devices[device], from.bytes());
         self.drafts.push(Draft {
-            action: Action::Copy { from, to, number, sent: None },
+            action: Action::Copy { from, to, number, reader, sent: None },
             device,
             node: of,
             source: self.graph.node(reader).source,

@@ -70,9 +70,9 @@ pub(crate) enum Action {
     },
     /// Asks a queue for the bytes of a copy to the host, in its turn among launches; [`Action::Copy`] waits for them.
     Ask { from: Operand, to: Operand, sent: usize },
-    /// Copies a dense tensor to a buffer on another device; `number` is its place in the plan's book, `sent` the place of the bytes
-    /// if they were asked for before.
-    Copy { from: Operand, to: Operand, number: usize, sent: Option<usize> },
+    /// Copies a dense tensor to a buffer on another device, for the node `reader`; `number` is its place in the plan's book, `sent` the
+    /// place of the bytes if they were asked for before.
+    Copy { from: Operand, to: Operand, number: usize, reader: NodeId, sent: Option<usize> },
     /// Runs one of two plans on `inputs`, by the first of them.
     Cond { then: Box<Nested>, otherwise: Box<Nested>, inputs: Vec<Operand>, outputs: Vec<Operand> },
     /// Repeats a plan on a state while another says so.

@@ -1,11 +1,13 @@
 //! What a run can be asked to record. Off, it is not there: the recorder is a type parameter of the executor.
 
+use super::describe::StepKind;
+use crate::logical::LogicalDevice;
+use crate::recording::StepTimes;
 use situ_core::DeviceId;
 use situ_device::Timing;
 use situ_ir::NodeId;
 use situ_ir::graph::Source;
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::Arc;
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -28,7 +30,7 @@ pub enum EventKind {
 pub struct Event {
     /// What happened.
     pub kind: EventKind,
-    /// The op, or `copy`.
+    /// The op, or `copy`, or `wait`.
     pub name: &'static str,
     /// The node it was for.
     pub node: NodeId,
@@ -42,14 +44,65 @@ pub struct Event {
     pub source: Source,
 }
 
-/// Takes events, from several lanes at once.
-pub trait Recorder: Sync {
+impl Event {
+    /// The events of one step: its wait, if it had to, and itself. `name` is what the step's action is called.
+    pub(super) fn of(
+        step: &super::StepDescription,
+        name: &'static str,
+        times: StepTimes,
+        origin: u64,
+    ) -> Vec<Event> {
+        let at = |nanoseconds: u64| nanoseconds.saturating_sub(origin) as f64 * 1e-9;
+        let event = |kind, name, start: u64, end: u64| Event {
+            kind,
+            name,
+            node: step.node,
+            device: step.device,
+            start: at(start),
+            end: at(end),
+            source: step.source,
+        };
+        let kind = match step.kind {
+            StepKind::Launch | StepKind::Branch => Some(EventKind::Launch),
+            StepKind::Copy { from, bytes, .. } => Some(EventKind::Copy { from, bytes }),
+            // It is over at once: the copy is what takes time.
+            StepKind::Ask(_) => None,
+        };
+        let mut events = Vec::new();
+        if times.waits > 0 {
+            events.push(event(EventKind::Wait, "wait", times.waits, times.begins));
+        }
+        if let Some(kind) = kind.filter(|_| times.begins > 0) {
+            events.push(event(kind, name, times.begins, times.ends));
+        }
+        events
+    }
+}
+
+/// Takes the times of steps, from several lanes at once: each step is told of by one lane.
+pub(crate) trait Recorder: Sync {
     /// Whether anything is recorded at all; where not, no clock is read.
     const ON: bool;
-    /// Takes one.
-    fn take(&self, event: Event);
-    /// The time from which events are counted.
-    fn origin(&self) -> Instant;
+    /// The time, in nanoseconds of the process.
+    #[inline]
+    fn now(&self) -> u64 {
+        0
+    }
+    /// A step has waited for other lanes.
+    #[inline]
+    fn waited(&self, step: usize, since: u64) {
+        let _ = (step, since);
+    }
+    /// A step has run.
+    #[inline]
+    fn ran(&self, step: usize, since: u64) {
+        let _ = (step, since);
+    }
+    /// The call has its memory.
+    #[inline]
+    fn taken(&self, devices: &[Arc<LogicalDevice>], used: &[usize]) {
+        let _ = (devices, used);
+    }
     /// Where the device is to say how long a launch took, by the number of the step; `None`: nobody wants to know.
     #[inline]
     fn timing(&self, step: usize) -> Option<&Arc<Timing>> {
@@ -60,14 +113,10 @@ pub trait Recorder: Sync {
 
 /// Records nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Off;
+pub(crate) struct Off;
 
 impl Recorder for Off {
     const ON: bool = false;
-    fn take(&self, _: Event) {}
-    fn origin(&self) -> Instant {
-        Instant::now()
-    }
 }
 
 /// Times every launch by its device's clock.
@@ -89,43 +138,7 @@ impl Timed {
 
 impl Recorder for Timed {
     const ON: bool = false;
-    fn take(&self, _: Event) {}
-    fn origin(&self) -> Instant {
-        Instant::now()
-    }
     fn timing(&self, step: usize) -> Option<&Arc<Timing>> {
         self.timings.get(step)
-    }
-}
-
-/// Keeps every event.
-#[derive(Debug)]
-pub struct Events {
-    origin: Instant,
-    list: Mutex<Vec<Event>>,
-}
-
-impl Default for Events {
-    fn default() -> Self {
-        Events { origin: Instant::now(), list: Mutex::default() }
-    }
-}
-
-impl Events {
-    /// What was recorded, by start.
-    pub fn into_list(self) -> Vec<Event> {
-        let mut list = self.list.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        list.sort_by(|a, b| a.start.total_cmp(&b.start));
-        list
-    }
-}
-
-impl Recorder for Events {
-    const ON: bool = true;
-    fn take(&self, event: Event) {
-        self.list.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(event);
-    }
-    fn origin(&self) -> Instant {
-        self.origin
     }
 }

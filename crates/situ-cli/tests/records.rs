@@ -1,0 +1,72 @@
+//! Records as people use them: written by a command, viewed, asked.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn situ(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_situ")).args(args).output().expect("the program starts")
+}
+
+fn text(args: &[&str]) -> String {
+    let output = situ(args);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn error(args: &[&str]) -> String {
+    let output = situ(args);
+    assert_eq!(output.status.code(), Some(1), "{args:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+/// A file of this test alone, removed at its end.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str) -> File {
+        File(std::env::temp_dir().join(format!("situ-cli-{}-{name}", std::process::id())))
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("a path")
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn demo_writes_a_record_and_a_trace_that_can_be_viewed_and_asked() {
+    let (record, trace) = (File::new("demo.json"), File::new("trace.json"));
+    text(&["demo", "--record", record.path(), "--trace", trace.path()]);
+    let seen = text(&["view", record.path()]);
+    for word in ["situ demo:", "CPU:0", "softmax", "Ops, by time"] {
+        assert!(seen.contains(word), "{word} in\n{seen}");
+    }
+    let json: Value = serde_json::from_str(&text(&["view", record.path(), "--json"])).expect("JSON");
+    assert_eq!(json["version"], 1);
+    let why = text(&["why", record.path(), "*softmax*"]);
+    assert!(why.contains("softmax") && why.contains("ran on CPU:0: requested"), "{why}");
+    let trace = std::fs::read_to_string(&trace.0).expect("the trace");
+    let trace: Value = serde_json::from_str(&trace).expect("JSON");
+    assert!(trace["traceEvents"].as_array().is_some_and(|events| events.len() > 20));
+}
+
+#[test]
+fn what_can_not_be_read_or_is_not_there_is_an_error_that_helps() {
+    assert!(error(&["view", "no/such/record.json"]).contains("no/such/record.json"));
+    let file = File::new("bad.json");
+    std::fs::write(&file.0, "{}").expect("written");
+    assert!(error(&["why", file.path(), "matmul"]).contains("no version"));
+    std::fs::write(&file.0, "{\"version\": 2}").expect("written");
+    assert!(error(&["view", file.path()]).contains("up to version 1"));
+    let record = File::new("names.json");
+    text(&["demo", "--json", "--record", record.path()]);
+    let missing = error(&["why", record.path(), "no/such/op"]);
+    assert!(missing.contains("no op matches no/such/op") && missing.contains("matmul"), "{missing}");
+}

@@ -1,0 +1,33 @@
+//! Functions that are traced again and again.
+
+use crate::record::{Finding, FindingKind, Record, Retrace};
+use situ_core::reason::seconds;
+
+pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
+    let mut functions: Vec<(&str, Vec<&Retrace>)> = Vec::new();
+    for retrace in &record.retraces {
+        match functions.iter_mut().find(|(name, _)| *name == retrace.function) {
+            Some((_, list)) => list.push(retrace),
+            None => functions.push((&retrace.function, vec![retrace])),
+        }
+    }
+    for (function, list) in functions {
+        let together: f64 = list.iter().map(|r| r.seconds).sum();
+        let last = list[list.len() - 1];
+        let text = format!(
+            "{function} was traced and compiled anew {}, {} together: {}. Pad to one shape, or leave out the last, smaller batch.",
+            if list.len() == 1 { "once".to_string() } else { format!("{} times", list.len()) },
+            seconds(together),
+            last.cause,
+        );
+        found.push(Finding {
+            kind: FindingKind::Retraces,
+            text,
+            gain_seconds: together / list.len() as f64,
+            calls: list.len() as u64,
+            plan: None,
+            nodes: Vec::new(),
+            eager: Vec::new(),
+        });
+    }
+}

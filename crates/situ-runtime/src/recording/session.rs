@@ -1,0 +1,204 @@
+//! Who is recording, and what they have so far.
+
+use super::entry::{CopyEntry, Entry, FallbackEntry};
+use super::{nanoseconds, this_thread};
+use crate::ledger::Cause;
+use crate::runtime::Runtime;
+use situ_core::{DeviceId, DeviceKind};
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::SystemTime;
+
+/// What a recording asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Whether devices are asked how long each launch took, by their own clocks.
+    pub device_times: bool,
+    /// How many events are kept: beyond that, the oldest go.
+    pub capacity: usize,
+    /// Whether only what the thread that began it does is recorded.
+    pub this_thread: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { device_times: true, capacity: 200_000, this_thread: false }
+    }
+}
+
+/// Those who are recording. Nearly always nobody.
+#[derive(Debug, Default)]
+pub(crate) struct Recordings {
+    on: AtomicBool,
+    sessions: RwLock<Vec<Arc<Session>>>,
+}
+
+#[derive(Debug)]
+struct Session {
+    options: Options,
+    thread: u64,
+    start: u64,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: VecDeque<Entry>,
+    events: usize,
+    dropped: u64,
+}
+
+impl Session {
+    fn take(&self, entry: Entry) {
+        if self.options.this_thread && entry.thread() != self.thread {
+            return;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.events += entry.events();
+        kept.entries.push_back(entry);
+        while kept.events > self.options.capacity
+            && kept.entries.len() > 1
+            && let Some(oldest) = kept.entries.pop_front()
+        {
+            let events = oldest.events();
+            kept.events -= events;
+            kept.dropped += events as u64;
+        }
+    }
+}
+
+impl Recordings {
+    /// Whether anybody is.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Relaxed)
+    }
+
+    /// Whether anybody wants the devices' own times.
+    pub(crate) fn device_times(&self) -> bool {
+        self.sessions().iter().any(|session| session.options.device_times)
+    }
+
+    fn sessions(&self) -> std::sync::RwLockReadGuard<'_, Vec<Arc<Session>>> {
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives an entry to everybody.
+    pub(crate) fn take(&self, entry: Entry) {
+        let sessions = self.sessions();
+        for session in sessions.iter().skip(1) {
+            session.take(entry.clone());
+        }
+        if let Some(first) = sessions.first() {
+            first.take(entry);
+        }
+    }
+
+    /// Gives what the ledger was told, as it was told, to everybody.
+    #[cold]
+    pub(crate) fn booked(
+        &self,
+        cause: Cause,
+        from: DeviceId,
+        to: DeviceId,
+        op: &'static str,
+        location: &'static Location<'static>,
+        bytes: usize,
+        seconds: f64,
+    ) {
+        let (end, thread) = (nanoseconds(), this_thread());
+        self.take(match cause {
+            Cause::Fallback => {
+                Entry::Fallback(FallbackEntry { wanted: from, device: to, op, location, thread, time: end })
+            }
+            Cause::Implicit | Cause::Explicit | Cause::Upload | Cause::Read => {
+                let start = end.saturating_sub((seconds * 1e9) as u64);
+                Entry::Copy(CopyEntry { cause, from, to, op, location, bytes, thread, start, end })
+            }
+        });
+    }
+
+    fn begin(&self, options: Options) -> Arc<Session> {
+        let session = Arc::new(Session {
+            options,
+            thread: this_thread(),
+            start: nanoseconds(),
+            kept: Mutex::default(),
+        });
+        let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
+        sessions.push(session.clone());
+        self.on.store(true, Relaxed);
+        session
+    }
+
+    fn end(&self, session: &Arc<Session>) {
+        let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
+        sessions.retain(|other| !Arc::ptr_eq(other, session));
+        self.on.store(!sessions.is_empty(), Relaxed);
+    }
+}
+
+/// A recording under way: it ends when this is finished or dropped.
+#[derive(Debug)]
+#[must_use = "a recording ends when it is dropped: finish it to have what it recorded"]
+pub struct Recording {
+    runtime: Runtime,
+    session: Arc<Session>,
+    began: SystemTime,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What was asked for.
+    pub options: Options,
+    /// When it began, by the calendar.
+    pub began: SystemTime,
+    /// When it began, in nanoseconds of the process, as all entries are.
+    pub start: u64,
+    /// When it ended.
+    pub end: u64,
+    /// What happened, in the order in which it was over.
+    pub entries: Vec<Entry>,
+    /// How many events had no room.
+    pub dropped: u64,
+}
+
+impl Recording {
+    pub(crate) fn begin(runtime: &Runtime, options: Options) -> Recording {
+        let session = runtime.inner.ledger.recordings.begin(options);
+        Recording { runtime: runtime.clone(), session, began: SystemTime::now() }
+    }
+
+    /// Ends it. Where devices were asked for their times, their queues are waited for: they know then.
+    pub fn finish(self) -> Recorded {
+        let state = self.runtime.inner.state();
+        if self.session.options.device_times {
+            let queues = state.table.devices.iter().filter(|d| d.id().kind != DeviceKind::Cpu && d.is_open());
+            for queue in queues {
+                // What went wrong in queued work is told to whoever reads its results.
+                let _ = queue.device().and_then(|device| device.sync());
+            }
+        }
+        drop(state);
+        let end = nanoseconds();
+        self.runtime.inner.ledger.recordings.end(&self.session);
+        let kept = std::mem::take(&mut *self.session.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        Recorded {
+            options: self.session.options,
+            began: self.began,
+            start: self.session.start,
+            end,
+            entries: kept.entries.into(),
+            dropped: kept.dropped,
+        }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.runtime.inner.ledger.recordings.end(&self.session);
+    }
+}
