@@ -15,7 +15,6 @@ mod paths;
 mod segments;
 
 use crate::problem::Problem;
-use crate::ranks::{Currency, upward};
 use paths::{Look, Paths};
 
 /// The largest of the bounds that need no schedule.
@@ -34,13 +33,20 @@ pub(crate) fn lower_bound(problem: &Problem, classes: &Classes) -> f64 {
 /// A weaker bound in a fraction of the time: the longest way at the least costs without copies, and the least work over
 /// all slots.
 pub(crate) fn quick_bound(problem: &Problem) -> f64 {
-    let ranks = upward(problem, Currency::Best);
-    let longest = ranks.iter().copied().fold(0.0, f64::max);
-    let least = |n: usize| {
-        let allowed = problem.unit_of(n).allowed.iter();
-        allowed.map(|&d| problem.seconds(n, d.into())).fold(f64::INFINITY, f64::min)
-    };
-    let work: f64 = (0..problem.node_count()).map(least).filter(|s| s.is_finite()).sum();
+    // As `ranks::upward`, but each node's costs are looked at once for the path and for the work.
+    let (mut longest, mut work) = (0.0f64, 0.0);
+    let mut rank = vec![0.0f64; problem.node_count()];
+    for &node in problem.order.iter().rev() {
+        let node = node as usize;
+        let allowed = problem.unit_of(node).allowed.iter();
+        let least = allowed.map(|&d| problem.seconds(node, d.into())).fold(f64::INFINITY, f64::min);
+        let below = problem.outs(node).map(|e| rank[e.to as usize]).fold(0.0, f64::max);
+        rank[node] = below + least;
+        longest = longest.max(rank[node]);
+        if least.is_finite() {
+            work += least;
+        }
+    }
     let slots: f64 = problem.devices.iter().map(|d| f64::from(d.slots)).sum();
     longest.max(work / slots.max(1.0)) * ROUNDED
 }
