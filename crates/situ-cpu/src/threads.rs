@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 
 /// How long a worker looks for the next job before it sleeps, and a caller for the end of its job.
 const SPIN: Duration = Duration::from_micros(20);
+/// The same for a worker that would have been needed again soon: between the steps of a loop, say, while the next batch is gathered.
+const LONG_SPIN: Duration = Duration::from_micros(150);
 
 thread_local! {
     /// Whether this thread is inside a task; see the module's words on nested runs.
@@ -332,7 +334,7 @@ impl Shared {
     }
 
     fn wait_until_done(&self) {
-        if spin_until(|| self.pending.0.load(Ordering::Acquire) == 0) {
+        if spin_until(SPIN, || self.pending.0.load(Ordering::Acquire) == 0) {
             return;
         }
         self.caller_sleeps.store(true, Ordering::SeqCst);
@@ -347,14 +349,18 @@ impl Shared {
     /// The life of a worker.
     fn work(&self) {
         let ready = || self.ticket.0.load(Ordering::SeqCst) as u32 != 0 || self.stop.load(Ordering::SeqCst);
+        let mut patience = SPIN;
         loop {
-            if !spin_until(ready) {
+            if !spin_until(patience, ready) {
+                let asleep = Instant::now();
                 let mut guard = self.sleep.lock().unwrap_or_else(PoisonError::into_inner);
                 self.sleepers.fetch_add(1, Ordering::SeqCst);
                 while !ready() {
                     guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
                 }
                 self.sleepers.fetch_sub(1, Ordering::SeqCst);
+                // Waking up takes as long as a nap: who was woken soon waits longer the next time.
+                patience = if asleep.elapsed() < LONG_SPIN { LONG_SPIN } else { SPIN };
             }
             if self.stop.load(Ordering::SeqCst) {
                 return;
@@ -364,8 +370,8 @@ impl Shared {
     }
 }
 
-/// Spins until `ready`, for [`SPIN`] at most; says whether it became ready.
-fn spin_until(ready: impl Fn() -> bool) -> bool {
+/// Spins until `ready`, for `patience` at most; says whether it became ready.
+fn spin_until(patience: Duration, ready: impl Fn() -> bool) -> bool {
     // Reading the clock costs as much as several looks at the flag.
     const LOOKS_PER_CLOCK_READ: u32 = 32;
     let mut started = None;
@@ -377,7 +383,7 @@ fn spin_until(ready: impl Fn() -> bool) -> bool {
             std::hint::spin_loop();
         }
         let now = Instant::now();
-        if now - *started.get_or_insert(now) >= SPIN {
+        if now - *started.get_or_insert(now) >= patience {
             return false;
         }
     }
