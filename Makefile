@@ -4,11 +4,12 @@ CARGO ?= cargo
 # Options for the benchmark, e.g. `make bench BENCH='--cases matmul --rounds 5'`.
 BENCH ?=
 
-.PHONY: help demo test soak bench place-figures mnist losses lint doc setup
+.PHONY: help demo test test-all soak bench place-figures mnist losses lint doc setup
 
 help:
 	@echo "make demo    the best that exists, as a program"
 	@echo "make test    set up what is missing, then run every test"
+	@echo "make test-all   the same, then the report page in Chromium and our event files in TensorBoard (installs both)"
 	@echo "make soak    the random tests, for longer"
 	@echo "make lint    formatting, clippy, documentation warnings"
 	@echo "make bench   ratios against torch, TensorFlow, JAX and ONNX Runtime (downloads them once)"
@@ -22,6 +23,10 @@ demo: setup
 
 test: setup
 	CARGO="$(CARGO)" scripts/test.sh
+
+test-all: test
+	scripts/viewers.sh
+	PATH="$(CURDIR)/.venv-tensorboard/bin:$$PATH" $(CARGO) test -p situ-observe --test page --test tensorboard -- --nocapture
 
 # Random graphs through the placer; random programs on any placement: 50,000 on simulated devices, 3,000 on the machine's GPU.
 soak: setup

@@ -9,10 +9,12 @@
 mod expect;
 pub mod findings;
 mod gather;
+pub mod page;
 mod pattern;
 mod profile;
 pub mod record;
 mod table;
+pub mod tensorboard;
 mod text;
 mod trace;
 mod why;

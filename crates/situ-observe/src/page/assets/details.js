@@ -1,0 +1,116 @@
+// The panel that says everything about one thing.
+
+const panel = one('#details');
+const CAUSES = { implicit: 'an op needed it there', explicit: 'the program asked for it', upload: 'host data became a tensor', read: 'the program read it' };
+
+function list(pairs) {
+  const entries = pairs.filter((pair) => pair && pair[1] !== null && pair[1] !== undefined && pair[1] !== '');
+  return make('dl', {}, entries.map(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));
+}
+const source = (text) => (text ? make('code', {}, text) : null);
+const link = (text, what) => make('button', { type: 'button', class: 'link', onclick: () => select(what) }, text);
+
+function nodeDetails(plan, number) {
+  const node = data.plans[plan].nodes[number];
+  const copies = data.plans[plan].copies.filter((c) => c[1] === number || c[0] === number);
+  const alternatives = (node.alternatives || []).map(([d, ns, over]) => [
+    on(d),
+    make('span', { class: ns < 0 ? 'good' : ns > 0 ? 'bad' : '' }, change(ns)),
+    over ? bytes(over[1]) + ' too much on ' + device(over[0]) : '',
+  ]);
+  const named = new Set((node.alternatives || []).map((a) => a[0]));
+  const costs = (node.costs || []).map(([d, ns]) => [on(d), time(ns), d === node.device ? 'chosen' : named.has(d) ? '' : 'not allowed there']);
+  const reads = node.inputs.map(([n]) => [link(fullName(data.plans[plan].nodes[n]), { kind: 'node', plan, node: n }), ' ']);
+  return [
+    make('h3', {}, fullName(node)),
+    list([
+      ['runs on', on(node.device)],
+      ['requested', node.requested || 'nothing: situ decides'],
+      ['reason', make('span', { class: 'reason' }, node.rule && node.why ? node.rule + ': ' + node.why : node.why || node.rule)],
+      node.wanted && ['wanted', node.wanted],
+      ['result', node.type + ', ' + bytes(node.bytes)],
+      ['predicted', time(node.predicted)],
+      ['measured', node.measured ? time(node.measured[0]) + ' (median of ' + node.measured[1] + ')' : node.kind === 'op' ? 'not in the record' : null],
+      node.parts && ['does', node.parts.map((p) => make('div', {}, fullName(p), ' ', source(p.source)))],
+      ['line', source(node.source)],
+      reads.length && ['reads', reads],
+    ]),
+    alternatives.length ? [make('p', { class: 'quiet' }, 'The whole call, with this op elsewhere and all else as it is:'),
+      table([['device', ''], ['change', 'number'], ['', '']], alternatives)] : null,
+    costs.length ? [make('p', { class: 'quiet' }, 'The op alone, once its inputs are there:'),
+      table([['device', ''], ['time', 'number'], ['', '']], costs)] : null,
+    copies.length ? [make('p', { class: 'quiet' }, 'Copies of each call:'),
+      table([['from', ''], ['to', ''], ['bytes', 'number'], ['expected', 'number']], copies.map((c) => [on(c[2]), on(c[3]), bytes(c[4]), time(c[5])]))] : null,
+  ];
+}
+
+function eagerDetails(index) {
+  const op = data.eager[index];
+  return [
+    make('h3', {}, fullName(op)),
+    list([
+      ['runs on', on(op.device)],
+      ['requested', op.requested || 'nothing: situ decides'],
+      ['reason', make('span', { class: 'reason' }, op.reason.rule + ': ' + op.reason.text)],
+      ['result', op.dtype + '[' + op.shape.join(', ') + ']'],
+      ['ran', op.count + (op.count === 1 ? ' time, by itself' : ' times, by itself')],
+      ['line', source(op.source)],
+    ]),
+  ];
+}
+
+function launchDetails(index) {
+  const l = launch(index);
+  const when = list([
+    ['this run', time(l.length) + ', at ' + time(l.start) + (l.byDevice ? ', by the device\'s clock' : ', by the host\'s clock')],
+    l.byDevice && l.lag > 0 && ['from launch to start', time(l.lag)],
+    l.call !== null && ['in', 'call ' + call(l.call).number + ' of ' + data.plans[call(l.call).plan].function],
+  ]);
+  const rest = l.call === null ? eagerDetails(l.op) : nodeDetails(call(l.call).plan, l.op);
+  return [rest[0], when, rest.slice(1)];
+}
+
+function copyDetails(index) {
+  const c = copy(index);
+  return [
+    make('h3', {}, 'Copy of ' + bytes(c.bytes)),
+    list([
+      ['from', on(c.from)], ['to', on(c.to)], ['why', CAUSES[c.cause] || c.cause], ['for', c.name],
+      ['took', time(c.length) + (c.length > 0 ? ' (' + bytes(c.bytes / (c.length / 1e9)) + ' a second)' : '') + ', at ' + time(c.start)],
+      data.devices[c.from].kind === 'gpu' && ['', 'its time has the wait for the work before it in it'],
+      c.call !== null && ['in', 'call ' + call(c.call).number + ' of ' + data.plans[call(c.call).plan].function],
+      ['line', source(c.source)],
+    ]),
+  ];
+}
+
+function gapDetails(index) {
+  const gap = data.gaps[index];
+  return [make('h3', {}, device(gap.device) + ' stood still'), list([
+    ['for', time(gap.ns) + ', at ' + time(gap.start)], ['because', make('span', { class: 'reason' }, gap.text)]])];
+}
+
+function callDetails(index) {
+  const c = call(index);
+  const plan = data.plans[c.plan];
+  return [make('h3', {}, plan.function), list([
+    ['call', c.number], ['took', time(c.length) + ', at ' + time(c.start)], ['predicted', time(plan.expected || plan.predicted)],
+    ['signature', source(plan.signature)], ['thread', c.thread], ['lanes', plan.lanes], ['placed by', plan.algorithm],
+    plan.passes.length && ['passes', plan.passes.map((p) => make('div', {}, p))]])];
+}
+
+whenSelected((what) => {
+  panel.replaceChildren();
+  panel.hidden = !what;
+  if (!what) return;
+  const content = what.kind === 'node' ? nodeDetails(what.plan, what.node)
+    : what.kind === 'launch' ? launchDetails(what.index)
+    : what.kind === 'copy' ? copyDetails(what.index)
+    : what.kind === 'gap' ? gapDetails(what.index)
+    : what.kind === 'call' ? callDetails(what.index)
+    : eagerDetails(what.index);
+  panel.append(make('button', { type: 'button', class: 'close', 'aria-label': 'Close the details', onclick: () => select(null) }, '✕'));
+  panel.append(...content.flat(Infinity).filter(Boolean));
+  panel.scrollTop = 0;
+});
+document.addEventListener('keydown', (e) => { if (e.key === 'Escape' && selected) select(null); });

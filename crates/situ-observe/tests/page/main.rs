@@ -1,0 +1,6 @@
+//! The report page: what is in it, and what Chromium makes of it.
+
+mod browser;
+mod contents;
+mod in_chromium;
+mod made;
