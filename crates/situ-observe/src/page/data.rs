@@ -12,6 +12,11 @@ use crate::record::{
 use serde::Serialize;
 use std::collections::HashMap;
 
+/// Call (none: eager), node or eager op, device, row, start, length, from launch to start, whether by the device's clock.
+type Launch = (Option<usize>, usize, usize, usize, i64, i64, i64, u8);
+/// From, to, bytes, cause, name, source, call, row, start, length.
+type Copy = (usize, usize, u64, CopyCause, usize, usize, Option<usize>, usize, i64, i64);
+
 #[derive(Serialize)]
 struct Data<'a> {
     title: &'a str,
@@ -25,10 +30,8 @@ struct Data<'a> {
     eager: &'a [EagerOp],
     /// Plan, number, thread, start, length.
     calls: Vec<(usize, u64, usize, i64, i64)>,
-    /// Call (none: eager), node or eager op, device, row, start, length, from launch to start, whether by the device's clock.
-    launches: Vec<(Option<usize>, usize, usize, usize, i64, i64, i64, u8)>,
-    /// From, to, bytes, cause, name, source, call, row, start, length.
-    copies: Vec<(usize, usize, u64, CopyCause, usize, usize, Option<usize>, usize, i64, i64)>,
+    launches: Vec<Launch>,
+    copies: Vec<Copy>,
     texts: Vec<&'a str>,
     gaps: Vec<Gap>,
     ledger: Vec<Line<'a>>,

@@ -28,6 +28,9 @@ pub(super) struct PlanData<'a> {
     groups: Vec<Group>,
 }
 
+/// Device, change in ns, and the device and bytes of memory that would be missing.
+type Alternative = (usize, i64, Option<(usize, u64)>);
+
 #[derive(Serialize)]
 struct NodeData<'a> {
     kind: NodeKind,
@@ -55,9 +58,8 @@ struct NodeData<'a> {
     /// Device and ns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     costs: Vec<(usize, i64)>,
-    /// Device, change in ns, and the device and bytes of memory that would be missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    alternatives: Vec<(usize, i64, Option<(usize, u64)>)>,
+    alternatives: Vec<Alternative>,
     source: &'a str,
 }
 

@@ -171,9 +171,12 @@ fn layered(part: &[usize], boxes: &[(Item, f64)], edges: &[(usize, usize)]) -> P
     part.iter().map(|&n| (n, place(n).unwrap_or_default())).collect()
 }
 
+/// Vertices with their places, and how wide and high they are together.
+type Extent = (Vec<(usize, f64, f64)>, f64, f64);
+
 /// Parts that have no edge between them go side by side, on as many shelves as keep the whole about as wide as high.
 fn shelves(parts: Vec<Part>, boxes: &[(Item, f64)]) -> Vec<(usize, f64, i64)> {
-    let mut extents: Vec<(Vec<(usize, f64, f64)>, f64, f64)> = parts
+    let mut extents: Vec<Extent> = parts
         .into_iter()
         .map(|vertices| {
             let side = |pick: fn(f64, f64) -> f64, worst: f64, sign: f64| {

@@ -56,7 +56,7 @@ fn node(number: usize, layer: usize, within: usize) -> Node {
         alternatives: vec![Alternative {
             device: other,
             seconds: 4e-6,
-            over: (number % 3 == 0).then_some(Over { device: other, bytes: 4096 }),
+            over: number.is_multiple_of(3).then_some(Over { device: other, bytes: 4096 }),
         }],
         source: format!("src/model.rs:{}:9", 10 + number),
         ..Node::default()
