@@ -28,7 +28,7 @@ pub(crate) enum Command {
     /// The graph is a JSON file of devices, links, nodes and edges. The answer is a summary, or JSON with --json or --out.
     /// Ctrl-C ends the search with the best answer so far.
     Place(Place),
-    /// What a saved record says: devices, functions, ops, copies, and what to do
+    /// Shows a saved record: a page with its timeline, graph, memory, copies, and what to do
     View(View),
     /// Why an op of a saved record runs where it does, what other devices would change, and what is copied for it
     Why(Why),
@@ -58,12 +58,27 @@ pub(crate) struct RecordTo {
     /// Write what happened as a trace, which ui.perfetto.dev and chrome://tracing open
     #[arg(long, value_name = "FILE.json")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write what happened as a page that any browser opens
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+    /// Write what happened to a folder that TensorBoard reads
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tensorboard: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct View {
     /// The record
     pub(crate) record: PathBuf,
+    /// Where to write the page [default: the record's name with .html]
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write the page and leave the browser alone
+    #[arg(long)]
+    pub(crate) no_open: bool,
+    /// Print tables instead of a page
+    #[arg(long, conflicts_with_all = ["out", "json"])]
+    pub(crate) text: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

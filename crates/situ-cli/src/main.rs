@@ -4,6 +4,7 @@
 //! where something failed or is broken, and with 2 where it was called wrongly.
 
 mod args;
+mod browser;
 mod calibrate;
 mod demo;
 mod devices;

@@ -1,6 +1,7 @@
 //! Records at the command line: commands that run programs write them, `situ view` and `situ why` read them.
 
 use crate::args::{RecordTo, View, Why};
+use crate::browser;
 use crate::screen::Screen;
 use anyhow::{Result, bail};
 use situ::observe::{Pattern, Profiler, Record};
@@ -8,7 +9,7 @@ use situ::observe::{Pattern, Profiler, Record};
 impl RecordTo {
     /// Whether anything is to be written.
     fn is_wanted(&self) -> bool {
-        self.record.is_some() || self.trace.is_some()
+        self.record.is_some() || self.trace.is_some() || self.report.is_some() || self.tensorboard.is_some()
     }
 
     /// Runs a part of a command, and writes what was asked for about it.
@@ -30,14 +31,34 @@ impl RecordTo {
         if let Some(path) = &self.trace {
             record.save_trace(path)?;
         }
+        if let Some(path) = &self.report {
+            record.save_page(path)?;
+            eprintln!("situ: the report is in {}", path.display());
+        }
+        if let Some(folder) = &self.tensorboard {
+            record.save_tensorboard(folder)?;
+            eprintln!("situ: tensorboard --logdir {}", folder.display());
+        }
         Ok(())
     }
 }
 
-/// `situ view`: what a record says, as text.
+/// `situ view`: what a record says, as a page or as text.
 pub(crate) fn view(screen: &mut Screen, args: &View) -> Result<()> {
     let record = Record::load(&args.record)?;
-    if args.output.json { screen.json(&record) } else { screen.line(record.tables().trim_end()) }
+    if args.output.json {
+        return screen.json(&record);
+    }
+    if args.text {
+        return screen.line(record.tables().trim_end());
+    }
+    let page = args.out.clone().unwrap_or_else(|| args.record.with_extension("html"));
+    record.save_page(&page)?;
+    screen.line(&format!("the report is in {}", page.display()))?;
+    if !args.no_open {
+        browser::open(&page)?;
+    }
+    Ok(())
 }
 
 /// `situ why`: what a record says of some of its ops.

@@ -44,7 +44,7 @@ impl Drop for File {
 fn demo_writes_a_record_and_a_trace_that_can_be_viewed_and_asked() {
     let (record, trace) = (File::new("demo.json"), File::new("trace.json"));
     text(&["demo", "--record", record.path(), "--trace", trace.path()]);
-    let seen = text(&["view", record.path()]);
+    let seen = text(&["view", record.path(), "--text"]);
     for word in ["situ demo:", "CPU:0", "softmax", "Ops, by time"] {
         assert!(seen.contains(word), "{word} in\n{seen}");
     }
@@ -69,4 +69,21 @@ fn what_can_not_be_read_or_is_not_there_is_an_error_that_helps() {
     text(&["demo", "--json", "--record", record.path()]);
     let missing = error(&["why", record.path(), "no/such/op"]);
     assert!(missing.contains("no op matches no/such/op") && missing.contains("matmul"), "{missing}");
+}
+
+#[test]
+fn view_writes_the_page_of_a_record_and_demo_writes_it_with_files_for_tensorboard() {
+    let (record, page, again) = (File::new("page.json"), File::new("report.html"), File::new("again.html"));
+    let board = std::env::temp_dir().join(format!("situ-cli-{}-board", std::process::id()));
+    let folder = board.to_str().expect("a path");
+    text(&["demo", "--json", "--record", record.path(), "--report", page.path(), "--tensorboard", folder]);
+    let said = text(&["view", record.path(), "--out", again.path(), "--no-open"]);
+    assert!(said.contains(again.path()), "{said}");
+    let read = |file: &File| std::fs::read_to_string(&file.0).expect("the page");
+    for page in [read(&page), read(&again)] {
+        assert!(page.starts_with("<!doctype html>") && page.contains("softmax"));
+    }
+    let events = std::fs::read_dir(&board).expect("the folder").count();
+    assert_eq!(events, 1);
+    let _ = std::fs::remove_dir_all(&board);
 }
