@@ -63,10 +63,13 @@ fn outside(record: &Record, found: &mut Vec<Finding>) {
         lines.entry((&copy.source, copy.from, copy.to, copy.bytes)).or_default().push(copy);
     }
     for ((source, from, to, size), copies) in lines.into_iter().filter(|(_, copies)| copies.len() >= AGAIN) {
+        // A copy from a queue begins when the work before it is done: how much of its time was its own, nobody can tell.
+        let waits = record.devices[from].kind != "cpu";
         let [from, to] = [from, to].map(|d| record.devices[d].name.as_str());
         let each = copies.iter().map(|c| c.end - c.start).sum::<f64>() / copies.len() as f64;
+        let with = if waits { ", with the wait for the work before it" } else { "" };
         let text = format!(
-            "{source} copies {} from {from} to {to} for {}, {} times: keep it there with to_device(\"{to}\"); each copy took {}.",
+            "{source} copies {} from {from} to {to} for {}, {} times: keep it there with to_device(\"{to}\"); each copy took {}{with}.",
             bytes(size as usize),
             copies[0].name,
             copies.len(),
@@ -75,7 +78,7 @@ fn outside(record: &Record, found: &mut Vec<Finding>) {
         found.push(Finding {
             kind: FindingKind::RepeatedCopy,
             text,
-            gain_seconds: each,
+            gain_seconds: if waits { 0.0 } else { each },
             // The first is needed.
             calls: copies.len() as u64 - 1,
             plan: None,

@@ -129,3 +129,16 @@ fn the_largest_gain_comes_first() -> Result<()> {
         Ok(())
     })
 }
+
+#[test]
+fn a_copy_from_a_queue_is_said_to_wait_and_promises_nothing() -> Result<()> {
+    on(&machine(), || {
+        let there = with_device("/GPU:0", || square(64)?.neg())?;
+        let here = || with_device("/CPU:0", || there.neg().map(drop));
+        let (_, record) = profile(|| (0..4).try_for_each(|_| here()))?;
+        let finding = only(&record, FindingKind::RepeatedCopy);
+        assert!(finding.text.contains("with the wait for the work before it"), "{}", finding.text);
+        assert_eq!(finding.gain_seconds, 0.0);
+        Ok(())
+    })
+}
