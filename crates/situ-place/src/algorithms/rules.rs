@@ -1,8 +1,10 @@
 //! Placement by rule, without costs: what was asked for, else the first GPU that can run it, else the first CPU.
 //!
-//! TensorFlow's rule, with two differences: a group whose weights do not fit goes to the next device instead of
-//! failing at run time, and a request gives way only where the problem says so. A node without inputs goes with its
+//! TensorFlow's rule, with two differences: a group whose weights or results do not fit goes to the next device instead
+//! of failing at run time, and a request gives way only where the problem says so. A node without inputs goes with its
 //! readers if they are all on one device that it may run on, as TensorFlow has it.
+
+mod room;
 
 use crate::error::PlaceError;
 use crate::fill::Fill;
@@ -10,6 +12,7 @@ use crate::placement::{Draft, Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
 use crate::reason::Reason;
+use room::Choices;
 use std::sync::Arc;
 
 /// See the module's page.
@@ -38,8 +41,9 @@ fn rank(kind: &str) -> u8 {
 
 fn schedule(problem: &Problem) -> Result<(Schedule, Vec<Reason>), PlaceError> {
     let mut fill = Fill::new(problem);
-    let mut device_of: Vec<Option<u16>> = vec![None; problem.units.len()];
-    let mut full: Vec<Option<u16>> = vec![None; problem.units.len()];
+    let units = problem.units.len();
+    let mut device_of: Vec<Option<u16>> = vec![None; units];
+    let mut chosen = Choices { devices: vec![Vec::new(); units], at: vec![0; units] };
     let order = problem.order.iter().map(|&n| problem.nodes[n as usize].unit as usize);
     let (sources, rest): (Vec<_>, Vec<_>) = order.partition(|&u| is_source(problem, u));
     for unit in rest.into_iter().chain(sources) {
@@ -52,15 +56,17 @@ fn schedule(problem: &Problem) -> Result<(Schedule, Vec<Reason>), PlaceError> {
             choices.retain(|&d| d != with);
             choices.insert(0, with);
         }
-        let Some(&chosen) = choices.iter().find(|&&d| fill.fits(problem, unit, d.into())) else {
+        let Some(at) = choices.iter().position(|&d| fill.fits(problem, unit, d.into())) else {
             return Err(fill.shortage(problem, unit));
         };
-        full[unit] = (chosen != choices[0]).then_some(choices[0]);
-        fill.put(problem, unit, chosen.into());
-        device_of[unit] = Some(chosen);
+        fill.put(problem, unit, choices[at].into());
+        device_of[unit] = Some(choices[at]);
+        chosen.at[unit] = at;
+        chosen.devices[unit] = choices;
     }
-    let devices: Vec<u16> = problem.nodes.iter().map(|n| device_of[n.unit as usize].unwrap_or(0)).collect();
-    let reasons = (0..problem.node_count()).map(|n| reason(problem, n, &full)).collect();
+    room::make(problem, &mut chosen);
+    let devices: Vec<u16> = problem.nodes.iter().map(|n| chosen.device(n.unit as usize)).collect();
+    let reasons = (0..problem.node_count()).map(|n| reason(problem, n, &chosen)).collect();
     Ok((Schedule { devices, order: problem.order.clone() }, reasons))
 }
 
@@ -82,12 +88,14 @@ fn readers_device(problem: &Problem, unit: usize, device_of: &[Option<u16>]) -> 
     devices.all(|d| d == Some(first)).then_some(first)
 }
 
-fn reason(problem: &Problem, node: usize, full: &[Option<u16>]) -> Reason {
+fn reason(problem: &Problem, node: usize, chosen: &Choices) -> Reason {
     let unit = problem.unit_of(node);
     if let Some(fixed) = crate::reason::fixed(problem, node) {
         return fixed;
     }
-    if let Some(full) = full[problem.nodes[node].unit as usize] {
+    let number = problem.nodes[node].unit as usize;
+    if chosen.at[number] > 0 {
+        let full = chosen.devices[number][0];
         return Reason::MemoryLimit { full: Arc::from(problem.device(full.into()).name.as_str()) };
     }
     let leader = unit.members[0] as usize;

@@ -143,3 +143,48 @@ fn a_request_that_cannot_be_met_gives_way_only_when_soft() {
     assert_eq!(placement.reasons[0].rule(), "no kernel");
     assert_eq!(placement.reasons[1].rule(), "no such device");
 }
+
+/// A GPU of so many bytes beside a CPU, nodes by the bytes of their output and their request, and edges.
+fn graph(gpu: usize, nodes: &[(usize, &str)], edges: &[(usize, usize)]) -> situ_place::GraphFile {
+    let rows = nodes.iter().enumerate().map(|(id, (bytes, device))| {
+        format!(
+            r#"{{"id": {id}, "name": "n{id}", "cost": {{"cpu": 1, "gpu": 1}}, "output_bytes": {bytes}, "device": "{device}"}}"#
+        )
+    });
+    let edges = edges.iter().map(|(from, to)| format!(r#"{{"from": {from}, "to": {to}}}"#));
+    let text = format!(
+        r#"{{"version": 1,
+        "devices": [{{"name": "CPU:0", "kind": "cpu"}}, {{"name": "GPU:0", "kind": "gpu", "memory": {gpu}}}],
+        "links": [{{"from": "CPU:0", "to": "GPU:0", "bandwidth": 1e9}}, {{"from": "GPU:0", "to": "CPU:0", "bandwidth": 1e9}}],
+        "nodes": [{}], "edges": [{}]}}"#,
+        rows.collect::<Vec<_>>().join(","),
+        edges.collect::<Vec<_>>().join(",")
+    );
+    situ_place::GraphFile::from_json(&text).unwrap()
+}
+
+/// Where the rules put the nodes, with the reasons.
+fn placed(file: &situ_place::GraphFile) -> Vec<(usize, String)> {
+    let (graph, machine) = file.clone().split();
+    let problem = Problem::new(&graph, &machine).unwrap();
+    let placement = place("rules", &problem, &Budget::default()).unwrap();
+    check(file, &Answer::new(&problem, &placement)).unwrap();
+    placement.devices.iter().copied().zip(placement.reasons.iter().map(|r| r.to_string())).collect()
+}
+
+#[test]
+fn an_op_whose_result_does_not_fit_goes_to_the_next_device() {
+    let nodes = [(60, "/GPU:0"), (100, ""), (20, ""), (10, "/GPU:0")];
+    let placed = placed(&graph(150, &nodes, &[(0, 1), (1, 2), (2, 3)]));
+    assert_eq!(placed.iter().map(|p| p.0).collect::<Vec<_>>(), [1, 0, 1, 1], "{placed:?}");
+    assert!(placed[1].1.contains("GPU:0"), "{placed:?}");
+}
+
+#[test]
+fn an_op_that_must_be_there_makes_an_earlier_result_give_way() {
+    // The second is alive while the third, which has no choice, brings 100.
+    let nodes = [(10, "/GPU:0"), (80, ""), (100, "/GPU:0"), (4, "/CPU:0")];
+    let placed = placed(&graph(150, &nodes, &[(0, 1), (0, 2), (1, 3), (2, 3)]));
+    assert_eq!(placed.iter().map(|p| p.0).collect::<Vec<_>>(), [1, 0, 1, 0], "{placed:?}");
+    assert!(placed[1].1.contains("GPU:0"), "{placed:?}");
+}
