@@ -361,9 +361,15 @@ impl Stream {
         self.pipelines.forget(block.id);
     }
 
-    /// Gives idle staging buffers back to the system.
+    /// Gives staging buffers back to the system, those first waited for that are on their way.
     pub(crate) fn trim(&self) {
-        self.staging.trim();
+        if self.staging.extra_bytes() == 0 {
+            return;
+        }
+        // A device that fails here says so at the next launch; for memory there is nothing more to be had from it.
+        if self.flush().and_then(|()| self.finish_submitted()).is_ok() {
+            self.staging.trim();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Batch> {

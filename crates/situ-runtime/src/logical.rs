@@ -253,6 +253,14 @@ impl LogicalDevice {
         }
     }
 
+    /// How many bytes are missing to hold allocations of these sizes beside what is live; 0 where they fit.
+    pub(crate) fn missing(&self, sizes: &[usize]) -> usize {
+        match self.opened.get() {
+            Some(Ok(opened)) => opened.pool.missing(&*opened.device, sizes),
+            _ => sizes.iter().sum::<usize>().saturating_sub(self.budget.limit().unwrap_or(usize::MAX)),
+        }
+    }
+
     /// Its memory figures.
     pub fn memory_info(&self) -> MemoryInfo {
         match self.opened.get() {

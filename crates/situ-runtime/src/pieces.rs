@@ -57,6 +57,11 @@ impl Pieces {
         }
     }
 
+    /// Every piece, by place.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Piece> + '_ {
+        self.by_place.iter().map(|(&(block, offset), &bytes)| Piece { block, offset, bytes })
+    }
+
     /// The size of the largest piece.
     pub(crate) fn largest(&self) -> usize {
         self.by_size.last().map_or(0, |p| p.0)

@@ -2,7 +2,7 @@
 //!
 //! Promises: everything it holds is under a reservation on the device's budget; a request that fails changes
 //! nothing; pieces freed side by side become one again. It takes from its free pieces first, then grows up to the
-//! limit, then gives cached blocks back and tries once more, and only then reports that memory is out.
+//! limit, then gives cached blocks and staging back and tries once more, and only then reports that memory is out.
 //! Leaves to others: what the memory is for, and waiting for queued work before memory goes back to the system
 //! (the device's own handles do that).
 
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const SMALLEST_BLOCK: usize = 1 << 20;
 /// Requests above this get a block of their own, which can go back to the system whole.
 const LARGEST_SHARED: usize = 32 << 20;
+/// A shared block takes at most this part of a limit, so that the slack of blocks does not eat up a small one.
+const PART_OF_LIMIT: usize = 16;
 /// A block that nothing has used for this long goes back to the system when the pool is next at work.
 const IDLE: Duration = Duration::from_secs(10);
 /// Sizes up to this, in steps of the alignment, are kept in exact bins: no search, no splitting.
@@ -184,6 +186,7 @@ impl Pool {
             Ok(()) => {}
             Err(_) => {
                 self.give_back(state, |_| true);
+                device.trim();
                 self.grow(state, device, bytes)?;
             }
         }
@@ -192,7 +195,9 @@ impl Pool {
 
     /// Adds a block that can hold `bytes`: a shared one if the limit allows, else one just large enough.
     fn grow(&self, state: &mut State, device: &dyn Device, bytes: usize) -> Result<(), Option<String>> {
-        let shared = if bytes > LARGEST_SHARED / 2 { bytes } else { bytes.max(state.next_block) };
+        let most = self.budget.limit().map_or(LARGEST_SHARED, |limit| limit / PART_OF_LIMIT);
+        let most = most.next_multiple_of(self.alignment);
+        let shared = if bytes > LARGEST_SHARED / 2 { bytes } else { bytes.max(state.next_block.min(most)) };
         let mut last = None;
         for size in [shared.min(self.max_block), bytes] {
             match self.add_block(state, device, size) {
@@ -263,6 +268,44 @@ impl Pool {
             largest_free: state.pieces.largest(),
             live: state.live.len() - state.live_free.len(),
         }
+    }
+
+    /// How many bytes are missing to hold pieces of these sizes beside what is live: 0 where they fit. Blocks that hold
+    /// nothing count as given back; cached staging is, if that helps.
+    pub(crate) fn missing(&self, device: &dyn Device, sizes: &[usize]) -> usize {
+        let missing = self.missing_now(sizes);
+        if missing == 0 || device.staging() == 0 {
+            return missing;
+        }
+        device.trim();
+        self.missing_now(sizes)
+    }
+
+    fn missing_now(&self, sizes: &[usize]) -> usize {
+        let Some(limit) = self.budget.limit() else { return 0 };
+        let mut state = self.state();
+        state.empty_bins();
+        let goes_back = |held: &HeldBlock| self.growth && held.used == 0;
+        let returned: usize =
+            state.blocks.iter().flatten().filter(|b| goes_back(b)).map(|b| b.block.bytes()).sum();
+        let mut growth = limit.saturating_sub(self.budget.taken() - returned);
+        let stays = |block: u32| state.blocks[block as usize].as_ref().is_some_and(|b| !goes_back(b));
+        let mut free: Vec<usize> = state.pieces.iter().filter(|p| stays(p.block)).map(|p| p.bytes).collect();
+        let mut sizes: Vec<usize> =
+            sizes.iter().map(|bytes| bytes.max(&1).next_multiple_of(self.alignment)).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let mut missing = 0;
+        for size in sizes {
+            let fits = free.iter_mut().filter(|piece| **piece >= size).min();
+            match fits {
+                Some(piece) => *piece -= size,
+                None => {
+                    missing += size.saturating_sub(growth);
+                    growth = growth.saturating_sub(size);
+                }
+            }
+        }
+        missing
     }
 
     /// Bytes in use and bytes held from the system: what [`info`](Pool::info) says of them, without tidying up first.

@@ -128,3 +128,34 @@ fn a_model_that_does_not_fit_the_gpu_is_split() -> Result<()> {
         Ok(())
     })
 }
+
+#[test]
+fn results_that_do_not_fit_the_gpu_are_made_elsewhere_where_the_gpu_comes_first() -> Result<()> {
+    use situ_core::Reason;
+    use situ_runtime::{LogicalConfig, PlacementRule};
+    let runtime = cpu_and(&[&SimulatedGpu::new()]);
+    runtime.set_placement_rule(PlacementRule::PreferGpu)?;
+    // The product is 1 MiB, and so are the softmax of it and what is made of both: the three do not fit.
+    runtime.set_logical_devices(GPU, &[LogicalConfig::limit(5 << 19)])?;
+    with_runtime(&runtime, || {
+        let (x, w) =
+            with_device("/CPU:0", || Ok((random::normal(&[1024, 16])?, random::normal(&[16, 256])?)))?;
+        let expected = with_device("/CPU:0", || x.matmul(&w)?.softmax(-1)?.sum(&[0])?.to_vec::<f32>())?;
+        let held = w.clone();
+        let f = Function::new(move |x| {
+            let logits = with_device("/GPU:0", || x.matmul(&held))?;
+            let shares = logits.softmax(-1)?;
+            shares.add(&logits)?.sub(&logits)?.sum(&[0])
+        });
+        let got = f.call(&x)?.to_vec::<f32>()?;
+        assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-2));
+        let places = f.places(&[&x])?;
+        let of = |name: &str| places.iter().find(|p| p.name == name).expect("it has one");
+        assert_eq!(of("matmul").device, GPU);
+        let why = (of("sub").device, of("sub").reason);
+        assert_eq!(why, (CPU, Reason::MemoryLimit { full: GPU }), "{}", f.explain(&[&x])?);
+        let info = runtime.memory_info(&GPU.spec())?;
+        assert!(Some(info.reserved) <= info.limit, "{info:?}");
+        Ok(())
+    })
+}

@@ -193,6 +193,12 @@ pub struct Node {
 }
 
 impl Node {
+    /// What people call it: its ops behind the names around their calls, such as `dense/matmul + dense/bias_add`.
+    pub fn full_name(&self) -> String {
+        let names: Vec<String> = self.parts().iter().map(|part| part.name.of(part.op)).collect();
+        if names.is_empty() { self.content.name().to_string() } else { names.join(" + ") }
+    }
+
     /// The ops of the traced program that it does: itself, unless a pass joined several.
     pub fn parts(&self) -> Vec<Part> {
         match &self.parts.0 {

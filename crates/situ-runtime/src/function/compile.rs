@@ -1,35 +1,29 @@
 //! From a graph to something that can be called: passes, placement, lowering, and the memory that it fits in.
 
-use super::assemble::assemble;
-use super::candidates::{Candidates, Scene, dtype};
-use super::costing::Costing;
+use super::candidates::{Scene, dtype};
+use super::compiling::{Compiling, homes_of, position};
 use super::execute::{self, Invocation};
 use super::explain::{NodePlace, places};
-use super::lower::{Host, lower};
 use super::measure::{FIRST, Measured, is_sampled};
-use super::place::{Placed, Prediction, place};
+use super::place::{Placed, Prediction};
 use super::plan::{DeviceIndex, Plan, PlanSummary};
 use super::record::{Event, Off, Recorder, Timed};
 use super::simplify::{join, simplify};
-use crate::config::{PlacementRule, Table};
-use crate::ledger::{Book, Cause};
+use crate::config::PlacementRule;
+use crate::ledger::Book;
 use crate::notice::Topic;
 use crate::recording::{Entry, FunctionCall, Stamps, nanoseconds, this_thread};
 use crate::runtime::{Inner, Runtime, State};
 use crate::storage::DeviceTensor;
-use crate::transfer::{self, Purpose};
-use situ_core::error::CopyForbidden;
-use situ_core::{DeviceId, DeviceKind, DeviceSpec, Error, Policy, Reason, Request, Result, reason};
+use crate::transfer;
+use situ_core::{DeviceId, DeviceKind, DeviceSpec, Policy, Reason, Request, Result};
 use situ_ir::passes::{Options, Report};
-use situ_ir::{Content, Graph, Node};
+use situ_ir::{Content, Graph};
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-/// How often a graph is placed anew because its plan, once packed, takes more memory than the placer thought.
-const PLACE_AGAIN: usize = 4;
 
 /// How often a function is placed anew for what was measured: noise must not make it wander for ever.
 const MOST_MOVED: u32 = 6;
@@ -196,202 +190,6 @@ impl Runtime {
             epoch,
         };
         Ok(Compiled { blueprint: Arc::new(blueprint), captures })
-    }
-}
-
-fn position(table: &Table, id: DeviceId) -> Result<usize> {
-    table.devices.iter().position(|d| d.id() == id).ok_or_else(|| {
-        Error::config(
-            format!("compile for {id}"),
-            "that device is not visible any more",
-            "move its tensors first",
-        )
-    })
-}
-
-/// Where the variables are while a placement runs: where they were, or where it moves them.
-fn homes_of(graph: &Graph, before: &[DeviceIndex], assignment: &[(DeviceIndex, Reason)]) -> Vec<DeviceIndex> {
-    let mut homes = before.to_vec();
-    for (id, node) in graph.iter() {
-        if let Content::Variable(n) = node.content {
-            homes[n as usize] = assignment[id.index()].0;
-        }
-    }
-    homes
-}
-
-/// A captured tensor's copy on another device.
-struct Replica {
-    capture: usize,
-    device: DeviceIndex,
-    location: &'static Location<'static>,
-}
-
-/// A compilation under way.
-struct Compiling<'a> {
-    inner: &'a Inner,
-    state: &'a State,
-    scene: &'a Scene<'a>,
-    captures: Vec<DeviceTensor>,
-    /// Copies of captured tensors that the plan has on other devices for good; their numbers follow on those of the captures.
-    replicas: Vec<Replica>,
-    /// Whether there may be such copies.
-    replicating: bool,
-    variables: &'a [DeviceIndex],
-    measured: &'a Measured,
-}
-
-impl Compiling<'_> {
-    /// A plan within the limits if there is one. Where there is none, the plan that a call will refuse with a report of what
-    /// is missing.
-    fn planned(&mut self, graph: &Graph, candidates: &[Option<Candidates>]) -> Result<(Plan, Placed)> {
-        let devices = &self.state.table.devices;
-        let mut free: Vec<Option<f64>> = devices
-            .iter()
-            .map(|d| {
-                let info = d.memory_info();
-                info.limit.map(|limit| limit.saturating_sub(info.in_use) as f64)
-            })
-            .collect();
-        let limits = free.clone();
-        for attempt in 0..=PLACE_AGAIN {
-            let Some(placed) = self.placed(graph, candidates, &free)? else { break };
-            let plan = self.plan(graph, &placed)?;
-            let mut over = false;
-            let mut taken = plan.bytes_by_device();
-            for replica in &self.replicas {
-                taken[replica.device] += self.captures[replica.capture].tensor_type().bytes();
-            }
-            for (device, bytes) in taken.into_iter().enumerate() {
-                if let (Some(limit), Some(free)) = (limits[device], &mut free[device])
-                    && bytes as f64 > limit
-                {
-                    // By what it is over, and by more each time: packing has its own overhead. In the end, nothing that can be
-                    // elsewhere is put there.
-                    let step = limit / 16.0 * (attempt + 1) as f64;
-                    *free -= (bytes as f64 - limit).max(step);
-                    if attempt + 1 == PLACE_AGAIN {
-                        *free = 0.0;
-                    }
-                    over = true;
-                }
-            }
-            if !over || attempt == PLACE_AGAIN {
-                return Ok((plan, placed));
-            }
-        }
-        let placed = self.placed(graph, candidates, &vec![None; devices.len()])?;
-        let placed = placed.ok_or_else(|| {
-            Error::argument(
-                "function",
-                "it has no placement even without limits",
-                "this is a defect of the placer",
-            )
-        })?;
-        Ok((self.plan(graph, &placed)?, placed))
-    }
-
-    fn placed(
-        &self,
-        graph: &Graph,
-        candidates: &[Option<Candidates>],
-        free: &[Option<f64>],
-    ) -> Result<Option<Placed>> {
-        let devices = &self.state.table.devices;
-        let costing = Costing {
-            keeps_captures: self.replicating,
-            devices,
-            width: self.width(),
-            free,
-            variables: self.variables,
-            movable: self.scene.movable,
-            measured: self.measured,
-        };
-        let costed = costing.problem(graph, candidates)?;
-        place(graph, devices, candidates, costed, self.state.config.rule)
-    }
-
-    fn width(&self) -> usize {
-        self.state.config.inter_op_threads.unwrap_or(1)
-    }
-
-    fn plan(&mut self, graph: &Graph, placed: &Placed) -> Result<Plan> {
-        let devices = &self.state.table.devices;
-        let width = self.width();
-        let variables = homes_of(graph, self.variables, &placed.assignment);
-        self.replicas.clear();
-        let lowered = lower(graph, devices, &placed.assignment, &placed.order, &variables, self)?;
-        Ok(assemble(devices, lowered, graph, &placed.assignment, width))
-    }
-
-    /// The captured tensors, and behind them the copies of them that the plan reads.
-    fn replicated(&self) -> Result<Vec<DeviceTensor>> {
-        let table = &self.state.table;
-        let mut all = self.captures.clone();
-        for Replica { capture, device, location } in &self.replicas {
-            let reason = Reason::Colocated { with: "its readers" };
-            let purpose = Purpose { cause: Cause::Implicit, op: "capture", reason, location };
-            let from = &self.captures[*capture];
-            all.push(transfer::copy(table, &self.inner.ledger, from, &table.devices[*device], purpose)?);
-        }
-        Ok(all)
-    }
-
-    /// What a node that reads from elsewhere is allowed.
-    fn copy_policy(&self, node: &Node) -> Policy {
-        self.scene.request(node).copies.unwrap_or(self.state.config.copies)
-    }
-}
-
-impl Host for Compiling<'_> {
-    fn nest(&mut self, graph: &Graph, device: DeviceIndex) -> Result<Plan> {
-        let all = vec![(device, Reason::Colocated { with: "its branch" }); graph.nodes().len()];
-        let order: Vec<_> = graph.iter().map(|(id, _)| id).collect();
-        let lowered = lower(graph, &self.state.table.devices, &all, &order, &[], self)?;
-        let mut plan = assemble(&self.state.table.devices, lowered, graph, &all, 1);
-        // It runs within the lane of its node, wherever that runs.
-        plan.lanes.iter_mut().for_each(|lane| lane.within = None);
-        Ok(plan)
-    }
-
-    fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>> {
-        if !self.replicating {
-            return Ok(None);
-        }
-        let known = self.replicas.iter().position(|r| (r.capture, r.device) == (capture, device));
-        let number = match known {
-            Some(known) => known,
-            None => {
-                let from = position(&self.state.table, self.captures[capture].device())?;
-                self.allow_copy(node, from, device, self.captures[capture].tensor_type().bytes())?;
-                let location = node.source.0.unwrap_or(Location::caller());
-                self.replicas.push(Replica { capture, device, location });
-                self.replicas.len() - 1
-            }
-        };
-        Ok(Some(self.captures.len() + number))
-    }
-
-    fn allow_copy(&mut self, node: &Node, from: DeviceIndex, to: DeviceIndex, bytes: usize) -> Result<()> {
-        let policy = self.copy_policy(node);
-        if policy == Policy::Allow {
-            return Ok(());
-        }
-        let [from, to] = [from, to].map(|d| self.state.table.devices[d].id());
-        let op = node.content.name();
-        if policy == Policy::Forbid {
-            let forbidden = CopyForbidden { op, input: 0, from, to, bytes };
-            return Err(Error::CopyForbidden(Box::new(forbidden)));
-        }
-        let dtype = node.types.first().map_or(situ_core::DType::F32, |t| t.dtype);
-        self.inner.notices.say_once(Topic::Copy, op, dtype, to, || {
-            format!(
-                "{op} on {to} copies {} from {from} at each call of its function ({})",
-                reason::bytes(bytes),
-                node.source
-            )
-        });
-        Ok(())
     }
 }
 

@@ -77,7 +77,7 @@ impl Costing<'_> {
                 number.push(NodeIndex::MAX);
                 continue;
             }
-            let made = builder.node(node.content.name(), bytes as f64);
+            let made = builder.node(node.full_name(), bytes as f64);
             for &device in &candidates.devices {
                 let measured = self.measured.seconds(id, self.devices[device].id());
                 let seconds = measured.unwrap_or_else(|| self.seconds(graph, node, device));

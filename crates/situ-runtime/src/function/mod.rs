@@ -11,6 +11,7 @@ mod assemble;
 mod bind;
 mod candidates;
 mod compile;
+mod compiling;
 mod costing;
 mod describe;
 mod elsewhere;

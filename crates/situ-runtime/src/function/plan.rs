@@ -191,15 +191,20 @@ impl Plan {
         self.lanes.iter().map(|lane| lane.steps.len()).sum()
     }
 
-    /// Bytes that a call takes on each device: the arena, and the tensors that leave the call.
-    pub(crate) fn bytes_by_device(&self) -> Vec<usize> {
-        let mut bytes: Vec<usize> = self.arenas.iter().map(|chunks| chunks.iter().sum()).collect();
+    /// What a call allocates on each device: the chunks of the arena, and the tensors that leave the call.
+    pub(crate) fn allocations(&self) -> Vec<Vec<usize>> {
+        let mut sizes = self.arenas.clone();
         for buffer in &self.buffers {
             if matches!(buffer.memory, Memory::Own { .. } | Memory::Late { .. }) {
-                bytes[buffer.device] += buffer.bytes;
+                sizes[buffer.device].push(buffer.bytes);
             }
         }
-        bytes
+        sizes
+    }
+
+    /// Bytes that a call takes on each device.
+    pub(crate) fn bytes_by_device(&self) -> Vec<usize> {
+        self.allocations().iter().map(|sizes| sizes.iter().sum()).collect()
     }
 
     /// Its copies, in the order of their numbers.

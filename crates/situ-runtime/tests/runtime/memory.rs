@@ -227,3 +227,20 @@ fn absurd_sizes_are_out_of_memory_or_too_many_elements() -> Result<()> {
         Ok(())
     })
 }
+
+#[test]
+fn the_slack_of_blocks_leaves_a_small_limit_usable() -> Result<()> {
+    let limit = 24 << 20;
+    let runtime = cpu_and(&[&SimulatedGpu::new()]);
+    runtime.set_logical_devices(GPU, &[LogicalConfig::limit(limit)])?;
+    with_runtime(&runtime, || {
+        let _gpu = device("/GPU:0")?;
+        // Small ones and larger ones in turn: blocks that only double would hold 15 MiB after these.
+        let held: Vec<_> = (0..5).flat_map(|_| [floats(16), floats(160 << 10)]).collect::<Result<_>>()?;
+        let now = info(&runtime, "/GPU:0");
+        assert!(now.reserved - now.in_use <= 2 * limit / 16, "{now:?}");
+        let rest = floats((limit - now.reserved) / 4)?;
+        drop((held, rest));
+        Ok(())
+    })
+}

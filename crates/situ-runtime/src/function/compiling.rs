@@ -1,0 +1,299 @@
+//! One compilation under way: a placement and a plan of it that keep the memory limits.
+//!
+//! The placer goes by a model of memory; what a plan takes is known once it is packed, and beside what the device holds by
+//! then. So a plan that takes too much is made again with less for the placer to give; where the model has no answer that
+//! low, the largest results leave the device one after the other, until the plan fits.
+
+use super::assemble::assemble;
+use super::candidates::{Candidates, Scene};
+use super::costing::Costing;
+use super::lower::{Host, lower};
+use super::measure::Measured;
+use super::place::{Placed, place};
+use super::plan::{DeviceIndex, Plan};
+use crate::config::Table;
+use crate::ledger::Cause;
+use crate::logical::LogicalDevice;
+use crate::notice::Topic;
+use crate::runtime::{Inner, State};
+use crate::storage::DeviceTensor;
+use crate::transfer::{self, Purpose};
+use situ_core::error::CopyForbidden;
+use situ_core::{DeviceId, DeviceKind, Error, Policy, Reason, Result, reason};
+use situ_ir::{Content, Graph, Node};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// How often a graph is placed anew because its plan, once packed, takes more memory than the placer thought.
+const PLACE_AGAIN: usize = 4;
+
+/// A device's place in the table.
+pub(super) fn position(table: &Table, id: DeviceId) -> Result<usize> {
+    table.devices.iter().position(|d| d.id() == id).ok_or_else(|| {
+        Error::config(
+            format!("compile for {id}"),
+            "that device is not visible any more",
+            "move its tensors first",
+        )
+    })
+}
+
+/// Where the variables are while a placement runs: where they were, or where it moves them.
+pub(super) fn homes_of(
+    graph: &Graph,
+    before: &[DeviceIndex],
+    assignment: &[(DeviceIndex, Reason)],
+) -> Vec<DeviceIndex> {
+    let mut homes = before.to_vec();
+    for (id, node) in graph.iter() {
+        if let Content::Variable(n) = node.content {
+            homes[n as usize] = assignment[id.index()].0;
+        }
+    }
+    homes
+}
+
+/// A captured tensor's copy on another device.
+pub(super) struct Replica {
+    capture: usize,
+    device: DeviceIndex,
+    location: &'static Location<'static>,
+}
+
+/// A compilation under way.
+pub(super) struct Compiling<'a> {
+    pub(super) inner: &'a Inner,
+    pub(super) state: &'a State,
+    pub(super) scene: &'a Scene<'a>,
+    pub(super) captures: Vec<DeviceTensor>,
+    /// Copies of captured tensors that the plan has on other devices for good; their numbers follow on those of the captures.
+    pub(super) replicas: Vec<Replica>,
+    /// Whether there may be such copies.
+    pub(super) replicating: bool,
+    pub(super) variables: &'a [DeviceIndex],
+    pub(super) measured: &'a Measured,
+}
+
+impl Compiling<'_> {
+    /// A plan within the limits if there is one. Where there is none, the plan that a call will refuse with a report of what
+    /// is missing.
+    pub(super) fn planned(
+        &mut self,
+        graph: &Graph,
+        candidates: &[Option<Candidates>],
+    ) -> Result<(Plan, Placed)> {
+        let devices = &self.state.table.devices;
+        let free: Vec<Option<f64>> = devices
+            .iter()
+            .map(|d| {
+                let info = d.memory_info();
+                info.limit.map(|limit| limit.saturating_sub(info.in_use) as f64)
+            })
+            .collect();
+        let mut full = vec![false; devices.len()];
+        if let Some(found) = self.within_the_model(graph, candidates, free.clone(), &mut full)? {
+            return Ok(found);
+        }
+        if let Some(found) = self.with_results_elsewhere(graph, candidates, &free, &full)? {
+            return Ok(found);
+        }
+        let placed = self.placed(graph, candidates, &vec![None; devices.len()])?;
+        let placed = placed.ok_or_else(|| {
+            Error::argument(
+                "function",
+                "it has no placement even without limits",
+                "this is a defect of the placer",
+            )
+        })?;
+        Ok((self.plan(graph, &placed)?, placed))
+    }
+
+    /// A plan that fits, by giving the placer less than there is where its plans take more than it thought. Marks the devices
+    /// that were too full.
+    fn within_the_model(
+        &mut self,
+        graph: &Graph,
+        candidates: &[Option<Candidates>],
+        mut free: Vec<Option<f64>>,
+        full: &mut [bool],
+    ) -> Result<Option<(Plan, Placed)>> {
+        for attempt in 0..=PLACE_AGAIN {
+            let Some(placed) = self.placed(graph, candidates, &free)? else {
+                if !full.contains(&true) {
+                    // Somewhere, and the host is where everything can be.
+                    let hosted = |d: &Arc<LogicalDevice>| d.id().kind == DeviceKind::Cpu;
+                    full.iter_mut().zip(&self.state.table.devices).for_each(|(full, d)| *full = !hosted(d));
+                }
+                return Ok(None);
+            };
+            let plan = self.plan(graph, &placed)?;
+            let missing = self.missing(&plan);
+            if missing.iter().all(|&missing| missing == 0) {
+                return Ok(Some((plan, placed)));
+            }
+            for (device, &missing) in missing.iter().enumerate() {
+                let (1.., Some(free)) = (missing, &mut free[device]) else { continue };
+                full[device] = true;
+                // Less than this placement takes, by what is missing, and by more each time: packing has its own overhead.
+                let prediction = &placed.prediction;
+                let limit = prediction.costed.problem.devices()[device].memory.unwrap_or(*free);
+                let unused = (limit - prediction.placement.peak_memory[device]).max(0.0);
+                *free -= unused + (missing as f64).max(*free / 32.0 * attempt as f64);
+            }
+        }
+        Ok(None)
+    }
+
+    /// A plan that fits, by keeping the largest results off the devices that are too full: one, then two, four, all that can
+    /// be elsewhere.
+    fn with_results_elsewhere(
+        &mut self,
+        graph: &Graph,
+        candidates: &[Option<Candidates>],
+        free: &[Option<f64>],
+        full: &[bool],
+    ) -> Result<Option<(Plan, Placed)>> {
+        let mut movable: Vec<(usize, usize)> = Vec::new();
+        for (id, node) in graph.iter().filter(|(_, node)| !node.content.is_source()) {
+            let Some(found) = &candidates[id.index()] else { continue };
+            if found.devices.iter().any(|&d| full[d]) && found.devices.iter().any(|&d| !full[d]) {
+                movable.push((node.types.iter().map(|t| t.bytes()).sum(), id.index()));
+            }
+        }
+        movable.sort_by_key(|&(bytes, node)| (std::cmp::Reverse(bytes), node));
+        let mut count = 1;
+        let mut kept_off = candidates.to_vec();
+        let mut done = 0;
+        while done < movable.len() {
+            for &(_, node) in &movable[done..count.min(movable.len())] {
+                if let Some(found) = &mut kept_off[node] {
+                    let left =
+                        found.devices.iter().find(|d| full[**d]).map(|d| self.state.table.devices[*d].id());
+                    found.devices.retain(|d| !full[*d]);
+                    found.reason = found.reason.or(left.map(|full| Reason::MemoryLimit { full }));
+                }
+            }
+            done = count.min(movable.len());
+            count *= 2;
+            if let Some(placed) = self.placed(graph, &kept_off, free)? {
+                let plan = self.plan(graph, &placed)?;
+                if self.missing(&plan).iter().all(|&missing| missing == 0) {
+                    return Ok(Some((plan, placed)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many bytes each device is short of for a plan.
+    fn missing(&self, plan: &Plan) -> Vec<usize> {
+        let mut sizes = plan.allocations();
+        for replica in &self.replicas {
+            sizes[replica.device].push(self.captures[replica.capture].tensor_type().bytes());
+        }
+        self.state.table.devices.iter().zip(&sizes).map(|(device, sizes)| device.missing(sizes)).collect()
+    }
+
+    fn placed(
+        &self,
+        graph: &Graph,
+        candidates: &[Option<Candidates>],
+        free: &[Option<f64>],
+    ) -> Result<Option<Placed>> {
+        let devices = &self.state.table.devices;
+        let costing = Costing {
+            keeps_captures: self.replicating,
+            devices,
+            width: self.width(),
+            free,
+            variables: self.variables,
+            movable: self.scene.movable,
+            measured: self.measured,
+        };
+        let costed = costing.problem(graph, candidates)?;
+        place(graph, devices, candidates, costed, self.state.config.rule)
+    }
+
+    fn width(&self) -> usize {
+        self.state.config.inter_op_threads.unwrap_or(1)
+    }
+
+    fn plan(&mut self, graph: &Graph, placed: &Placed) -> Result<Plan> {
+        let devices = &self.state.table.devices;
+        let width = self.width();
+        let variables = homes_of(graph, self.variables, &placed.assignment);
+        self.replicas.clear();
+        let lowered = lower(graph, devices, &placed.assignment, &placed.order, &variables, self)?;
+        Ok(assemble(devices, lowered, graph, &placed.assignment, width))
+    }
+
+    /// The captured tensors, and behind them the copies of them that the plan reads.
+    pub(super) fn replicated(&self) -> Result<Vec<DeviceTensor>> {
+        let table = &self.state.table;
+        let mut all = self.captures.clone();
+        for Replica { capture, device, location } in &self.replicas {
+            let reason = Reason::Colocated { with: "its readers" };
+            let purpose = Purpose { cause: Cause::Implicit, op: "capture", reason, location };
+            let from = &self.captures[*capture];
+            all.push(transfer::copy(table, &self.inner.ledger, from, &table.devices[*device], purpose)?);
+        }
+        Ok(all)
+    }
+
+    /// What a node that reads from elsewhere is allowed.
+    fn copy_policy(&self, node: &Node) -> Policy {
+        self.scene.request(node).copies.unwrap_or(self.state.config.copies)
+    }
+}
+
+impl Host for Compiling<'_> {
+    fn nest(&mut self, graph: &Graph, device: DeviceIndex) -> Result<Plan> {
+        let all = vec![(device, Reason::Colocated { with: "its branch" }); graph.nodes().len()];
+        let order: Vec<_> = graph.iter().map(|(id, _)| id).collect();
+        let lowered = lower(graph, &self.state.table.devices, &all, &order, &[], self)?;
+        let mut plan = assemble(&self.state.table.devices, lowered, graph, &all, 1);
+        // It runs within the lane of its node, wherever that runs.
+        plan.lanes.iter_mut().for_each(|lane| lane.within = None);
+        Ok(plan)
+    }
+
+    fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>> {
+        if !self.replicating {
+            return Ok(None);
+        }
+        let known = self.replicas.iter().position(|r| (r.capture, r.device) == (capture, device));
+        let number = match known {
+            Some(known) => known,
+            None => {
+                let from = position(&self.state.table, self.captures[capture].device())?;
+                self.allow_copy(node, from, device, self.captures[capture].tensor_type().bytes())?;
+                let location = node.source.0.unwrap_or(Location::caller());
+                self.replicas.push(Replica { capture, device, location });
+                self.replicas.len() - 1
+            }
+        };
+        Ok(Some(self.captures.len() + number))
+    }
+
+    fn allow_copy(&mut self, node: &Node, from: DeviceIndex, to: DeviceIndex, bytes: usize) -> Result<()> {
+        let policy = self.copy_policy(node);
+        if policy == Policy::Allow {
+            return Ok(());
+        }
+        let [from, to] = [from, to].map(|d| self.state.table.devices[d].id());
+        let op = node.content.name();
+        if policy == Policy::Forbid {
+            let forbidden = CopyForbidden { op, input: 0, from, to, bytes };
+            return Err(Error::CopyForbidden(Box::new(forbidden)));
+        }
+        let dtype = node.types.first().map_or(situ_core::DType::F32, |t| t.dtype);
+        self.inner.notices.say_once(Topic::Copy, op, dtype, to, || {
+            format!(
+                "{op} on {to} copies {} from {from} at each call of its function ({})",
+                reason::bytes(bytes),
+                node.source
+            )
+        });
+        Ok(())
+    }
+}
