@@ -7,7 +7,7 @@ BENCH ?=
 .PHONY: help demo test test-all soak bench place-figures mnist losses lint doc setup
 
 help:
-	@echo "make demo    the best that exists, as a program"
+	@echo "make demo    trains a classifier across the devices there are, says why, and writes report.html"
 	@echo "make test    set up what is missing, then run every test"
 	@echo "make test-all   the same, then the report page in Chromium and our event files in TensorBoard (installs both)"
 	@echo "make soak    the random tests, for longer"
@@ -19,7 +19,7 @@ help:
 	@echo "make doc     build the documentation"
 
 demo: setup
-	$(CARGO) run --release -p situ-cli -- demo
+	$(CARGO) run --release -p situ-cli -- demo --report report.html
 
 test: setup
 	CARGO="$(CARGO)" scripts/test.sh

@@ -21,7 +21,7 @@ pub(crate) enum Command {
     Doctor(Output),
     /// Measures the devices, so that placement goes by what this machine does; a few seconds each
     Calibrate(Calibrate),
-    /// What situ does, in a few seconds: placement, its reasons, fallbacks, memory limits, the ledger
+    /// What situ does, in less than a minute: training, placement, its reasons, memory limits, fallbacks, the ledger
     Demo(Demo),
     /// Decides where and when each node of a cost graph runs, and why
     ///
@@ -43,6 +43,9 @@ pub(crate) struct Output {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
+    /// Epochs of each training
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) epochs: u16,
     #[command(flatten)]
     pub(crate) output: Output,
     #[command(flatten)]

@@ -1,32 +1,36 @@
-//! `situ demo`: what situ does, in a few seconds, on any machine.
+//! `situ demo`: what situ does, in less than a minute, on any machine.
 //!
-//! A Places365-sized classifier head under three placements, a dtype that the GPU has no kernel for, an allocation
-//! beyond a memory limit, and the ledger of all of it. Nothing shown is written down beforehand: every device, reason,
-//! byte and time is what the runtime says while it runs.
+//! A Places365-sized classifier trained under three placements, where each of its ops ran and why, a dtype that the GPU has
+//! no kernel for, an allocation beyond a memory limit, and the ledger of all of it. Nothing shown is written down
+//! beforehand: every device, reason, byte and time is what the runtime says while it runs.
 
+mod elsewhere;
 mod fallback;
 mod limit;
-mod places;
-mod trace;
+mod training;
 
+use crate::args;
 use crate::devices::DeviceList;
 use crate::screen::Screen;
 use anyhow::Result;
 use comfy_table::Cell;
+use elsewhere::Elsewhere;
 use fallback::Fallback;
 use limit::Refusal;
-use places::Pass;
 use serde::Serialize;
 use situ::config;
+use situ::nn::Progress;
 use situ::reason::{bytes, seconds};
 use std::sync::{Arc, Mutex};
-use trace::Step;
+use training::{Examples, Op, Plan, Training};
 
 /// Everything shown.
 #[derive(Debug, Serialize)]
 struct Demo {
     devices: DeviceList,
-    passes: Vec<Pass>,
+    trainings: Vec<Training>,
+    /// Where there is no GPU, the plan for a machine that has one.
+    elsewhere: Option<Elsewhere>,
     fallback: Fallback,
     refusal: Refusal,
     ledger: Vec<Line>,
@@ -65,89 +69,153 @@ impl Heard {
     }
 }
 
-pub(crate) fn run(screen: &mut Screen, json: bool) -> Result<()> {
-    let heard = Heard::listen();
-    let mut say = |part: &dyn Fn(&mut Screen) -> Result<()>| if json { Ok(()) } else { part(screen) };
+/// The parts of the demo, numbered; nothing where JSON is wanted.
+struct Stage<'a> {
+    screen: &'a mut Screen,
+    silent: bool,
+    part: usize,
+}
 
-    let devices = DeviceList::gather()?;
-    say(&|screen| {
-        screen.line("1. The devices of this machine")?;
-        devices.show_physical(screen)
-    })?;
-
-    let mut passes = Vec::new();
-    let inputs = places::Inputs::new()?;
-    for (number, plan) in (2..).zip(places::Plan::ALL) {
-        let pass = places::run(&inputs, plan, &heard)?;
-        say(&|screen| {
-            screen.heading(&format!("{number}. {}", plan.title()))?;
-            show_pass(screen, &pass)
-        })?;
-        passes.push(pass);
+impl Stage<'_> {
+    fn part(&mut self, title: &str) -> Result<()> {
+        self.part += 1;
+        let title = format!("{}. {title}", self.part);
+        self.show(|screen| screen.heading(&title))
     }
-    drop(inputs);
-    places::check_agreement(&passes)?;
-    say(&|screen| show_comparison(screen, &passes, &devices))?;
 
+    fn show(&mut self, show: impl FnOnce(&mut Screen) -> Result<()>) -> Result<()> {
+        if self.silent { Ok(()) } else { show(self.screen) }
+    }
+}
+
+pub(crate) fn run(screen: &mut Screen, args: &args::Demo) -> Result<()> {
+    let json = args.output.json;
+    let heard = Heard::listen();
+    let mut stage = Stage { screen, silent: json, part: 0 };
+
+    stage.part("The devices of this machine")?;
+    let devices = DeviceList::gather()?;
+    stage.show(|screen| devices.show_physical(screen))?;
+
+    let examples = Examples::new()?;
+    let trainings = train(&mut stage, &examples, args.epochs.into(), &heard)?;
+    training::check_agreement(&trainings)?;
+    let elsewhere = match trainings.len() {
+        1 => Some(elsewhere::run(&examples)?),
+        _ => None,
+    };
+    match &elsewhere {
+        Some(elsewhere) => {
+            stage.part(&format!("The plan of the same step for {}", elsewhere.machine))?;
+            stage.show(|screen| show_elsewhere(screen, elsewhere))?;
+        }
+        None => {
+            stage.part("What the placements made of it")?;
+            stage.show(|screen| show_comparison(screen, &trainings, &devices))?;
+        }
+    }
+    drop(examples);
+
+    stage.part("A dtype that the GPU has no kernel for")?;
     let fallback = fallback::run(&heard)?;
-    say(&|screen| {
-        screen.heading("5. A dtype that the GPU has no kernel for")?;
-        screen.table(&STEPS, fallback.steps.iter().map(row).collect())?;
-        warnings(screen, &fallback.warnings)?;
-        screen.line(&format!("With fallback forbidden, the error is: {}", fallback.forbidden))
-    })?;
+    stage.show(|screen| show_fallback(screen, &fallback))?;
 
+    stage.part("An allocation beyond a memory limit")?;
     let refusal = limit::run()?;
-    say(&|screen| {
-        screen.heading("6. An allocation beyond a memory limit")?;
-        show_refusal(screen, &refusal)
-    })?;
+    stage.show(|screen| show_refusal(screen, &refusal))?;
 
+    stage.part("The ledger: every copy and every fallback of this demo")?;
     let ledger: Vec<Line> = config::ledger().entries.iter().map(Line::new).collect();
-    say(&|screen| {
-        screen.heading("7. The ledger: every copy and every fallback of this demo")?;
-        show_ledger(screen, &ledger)
-    })?;
+    stage.show(|screen| show_ledger(screen, &ledger))?;
     if json {
-        screen.json(&Demo { devices, passes, fallback, refusal, ledger })?;
+        screen.json(&Demo { devices, trainings, elsewhere, fallback, refusal, ledger })?;
     }
     Ok(())
 }
 
-const STEPS: [&str; 4] = ["step", "result", "ran on", "because"];
-
-fn row(step: &Step) -> Vec<Cell> {
-    [&step.what, &step.result, &step.device, &step.reason].into_iter().map(Cell::new).collect()
+/// The trainings that this machine allows: one without a GPU, three with one.
+fn train(stage: &mut Stage<'_>, examples: &Examples, epochs: usize, heard: &Heard) -> Result<Vec<Training>> {
+    let has_gpu = !config::list_logical_devices("GPU")?.is_empty();
+    let progress = if stage.silent { Progress::Silent } else { Progress::Auto };
+    let mut trainings: Vec<Training> = Vec::new();
+    let mut next = Some(Plan::Auto);
+    while let Some(plan) = next {
+        stage.part(&plan.title())?;
+        let training = training::train(examples, plan, epochs, progress, heard)?;
+        next = match plan {
+            Plan::Auto => has_gpu.then_some(Plan::Gpu),
+            Plan::Gpu => training.too_little.map(|limit| Plan::LittleMemory { limit }),
+            Plan::LittleMemory { .. } => None,
+        };
+        let before = trainings.last().filter(|_| matches!(plan, Plan::LittleMemory { .. }));
+        stage.show(|screen| show_training(screen, &training, before))?;
+        trainings.push(training);
+    }
+    Ok(trainings)
 }
 
 fn warnings(screen: &mut Screen, warnings: &[String]) -> Result<()> {
     warnings.iter().try_for_each(|text| screen.line(&format!("situ warned: {text}")))
 }
 
-fn show_pass(screen: &mut Screen, pass: &Pass) -> Result<()> {
-    screen.table(&STEPS, pass.steps.iter().map(row).collect())?;
-    warnings(screen, &pass.warnings)
+/// All ops of a step, or those that are elsewhere than in the training before.
+fn show_training(screen: &mut Screen, training: &Training, before: Option<&Training>) -> Result<()> {
+    let there = |op: &Op| {
+        before.is_some_and(|b| b.ops.iter().any(|old| old.name == op.name && old.device == op.device))
+    };
+    let moved: Vec<&Op> = training.ops.iter().filter(|op| !there(op)).collect();
+    if before.is_some() {
+        screen.line(&format!(
+            "{} of {} kernels run elsewhere than before:",
+            moved.len(),
+            training.ops.len()
+        ))?;
+    }
+    let row = |op: &&Op| [&op.name, &op.device, &op.reason].into_iter().map(Cell::new).collect();
+    screen.table(&["op", "ran on", "because"], moved.iter().map(row).collect())?;
+    warnings(screen, &training.warnings)
 }
 
-fn show_comparison(screen: &mut Screen, passes: &[Pass], devices: &DeviceList) -> Result<()> {
-    let rows = passes.iter().map(|pass| {
-        vec![
-            Cell::new(pass.plan),
-            Cell::new(format!("{:.6}", pass.loss)),
-            Cell::new(bytes(pass.bytes_moved as usize)),
-            Cell::new(seconds(pass.seconds)),
-        ]
-    });
+fn show_elsewhere(screen: &mut Screen, elsewhere: &Elsewhere) -> Result<()> {
+    let figures = if elsewhere.measured { "measured" } else { "published or estimated" };
     screen.line(&format!(
-        "\nThe losses agree to {:.0e} of their value. Times: shortest of {} runs after the first.",
-        places::disagreement(passes),
-        places::ROUNDS
+        "There is no GPU here. By {figures} figures of that machine a step would take {}:",
+        seconds(elsewhere.seconds)
     ))?;
-    screen.table(&["placement", "loss", "moved in one run", "time of one run"], rows.collect())?;
+    let rows = elsewhere.ops.iter().map(|op| op.iter().map(Cell::new).collect());
+    screen.table(&["op", "would run on", "because"], rows.collect())
+}
+
+fn show_comparison(screen: &mut Screen, trainings: &[Training], devices: &DeviceList) -> Result<()> {
+    let rows = trainings.iter().map(|training| {
+        let loss = training.losses.last().copied().unwrap_or(f64::NAN);
+        let limit = training.limit.map_or("-".to_string(), bytes);
+        let cells = [
+            training.plan.to_string(),
+            format!("{loss:.5}"),
+            format!("{:.1}%", 100.0 * training.accuracy),
+            limit,
+            bytes(training.bytes_moved as usize),
+            seconds(training.seconds),
+        ];
+        cells.into_iter().map(Cell::new).collect()
+    });
+    let header = ["placement", "loss", "accuracy", "GPU memory", "moved in a step", "time of a step"];
+    screen.table(&header, rows.collect())?;
+    let apart = training::disagreement(trainings);
+    let agree =
+        if apart == 0.0 { "are the same".into() } else { format!("agree to {apart:.0e} of their value") };
+    screen.line(&format!("The losses {agree}."))?;
     match devices.software() {
         Some(name) => screen.line(&format!("{name} is a software driver: its times say nothing about GPUs.")),
         None => Ok(()),
     }
+}
+
+fn show_fallback(screen: &mut Screen, fallback: &Fallback) -> Result<()> {
+    screen.line(&format!("f64 matmul under /GPU:0 ran on {}: {}", fallback.device, fallback.reason))?;
+    warnings(screen, &fallback.warnings)?;
+    screen.line(&format!("With fallback forbidden, the error is: {}", fallback.forbidden))
 }
 
 fn show_refusal(screen: &mut Screen, refusal: &Refusal) -> Result<()> {

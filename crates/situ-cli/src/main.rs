@@ -39,7 +39,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Devices(output) => devices::run(&mut screen, output.json)?,
         Command::Doctor(output) => return doctor::run(&mut screen, output.json),
         Command::Calibrate(asked) => calibrate::run(&mut screen, asked)?,
-        Command::Demo(args) => args.to.during("situ demo", || demo::run(&mut screen, args.output.json))?,
+        Command::Demo(args) => args.to.during("situ demo", || demo::run(&mut screen, args))?,
         Command::Place(args) => place::run(&mut screen, args)?,
         Command::View(args) => record::view(&mut screen, args)?,
         Command::Why(args) => record::why(&mut screen, args)?,

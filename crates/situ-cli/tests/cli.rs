@@ -106,25 +106,18 @@ fn doctor_looks_at_everything_and_ends_with_0_unless_something_is_broken() {
 
 /// What holds on any machine.
 fn check_demo(demo: &Value) {
-    let passes = demo["passes"].as_array().unwrap();
-    assert_eq!(names(&demo["passes"], "plan"), ["under /GPU:0", "softmax under /CPU:0", "no scope"]);
-    let first = passes[0]["loss"].as_f64().unwrap();
-    for pass in passes {
-        assert_eq!(pass["steps"].as_array().unwrap().len(), 5);
-        assert!((pass["loss"].as_f64().unwrap() - first).abs() < 1e-3, "{pass:#}");
-        assert!(names(&pass["steps"], "reason").iter().all(|reason| !reason.is_empty()));
+    let trainings = demo["trainings"].as_array().unwrap();
+    let first = trainings[0]["losses"][0].as_f64().unwrap();
+    for training in trainings {
+        assert!((training["losses"][0].as_f64().unwrap() - first).abs() < 1e-3 * first, "{training:#}");
+        assert!(names(&training["ops"], "reason").iter().all(|reason| !reason.is_empty()));
+        let ops = names(&training["ops"], "name");
+        for op in ["sparse_softmax_cross_entropy", "gradient/softmax", "gradient/classifier/matmul", "sgd"] {
+            assert!(ops.contains(&op), "{op} in {ops:?}");
+        }
     }
-    // By the scopes of the program: the input work, and from the second pass on the softmax.
-    assert_eq!(
-        (&passes[0]["steps"][0]["device"], &passes[0]["steps"][0]["rule"]),
-        (&"CPU:0".into(), &"requested".into())
-    );
-    assert_eq!(
-        (&passes[1]["steps"][3]["device"], &passes[1]["steps"][3]["rule"]),
-        (&"CPU:0".into(), &"requested".into())
-    );
     let fallback = &demo["fallback"];
-    assert_eq!(fallback["steps"][0]["device"], "CPU:0");
+    assert_eq!(fallback["device"], "CPU:0");
     assert_eq!(fallback["warnings"].as_array().unwrap().len(), 1, "{fallback:#}");
     let refusal = &demo["refusal"];
     assert_eq!((&refusal["limit"], &refusal["requested"]), (&(64 << 20).into(), &(256 << 20).into()));
@@ -132,45 +125,65 @@ fn check_demo(demo: &Value) {
     assert_eq!(refusal["survivor_sum"].as_f64(), Some(f64::from(4 << 20)));
 }
 
+/// The devices of a training's ops of that name.
+fn devices_of<'a>(training: &'a Value, name: &str) -> Vec<&'a str> {
+    let ops = training["ops"].as_array().unwrap().iter().filter(|op| op["name"] == name);
+    ops.map(|op| op["device"].as_str().unwrap()).collect()
+}
+
 #[test]
-fn demo_runs_where_its_scopes_say_and_books_every_copy() {
-    let demo = json(situ(&["demo", "--json"]));
+fn demo_trains_where_it_was_told_to_and_beside_the_gpu_where_memory_is_short() {
+    let demo = json(situ(&["demo", "--json", "--epochs", "1"]));
     check_demo(&demo);
     if !has_gpu(&demo["devices"]) {
         println!("skipped: no GPU adapter");
         return;
     }
-    let steps = |pass: usize, field: &str| names(&demo["passes"][pass]["steps"], field).join(" ");
-    assert_eq!(steps(0, "device"), "CPU:0 GPU:0 GPU:0 GPU:0 GPU:0");
-    assert_eq!(steps(1, "device"), "CPU:0 GPU:0 GPU:0 CPU:0 CPU:0");
-    assert_eq!(demo["fallback"]["steps"][0]["reason"], "GPU:0 has no f64 kernel for matmul");
+    let trainings = demo["trainings"].as_array().unwrap();
+    assert_eq!(names(&demo["trainings"], "plan"), ["no scope", "under /GPU:0", "with little memory"]);
+    assert!(names(&trainings[1]["ops"], "device").iter().all(|device| *device == "GPU:0"), "{demo:#}");
+    let moved = trainings[2]["ops"].as_array().unwrap().iter().filter(|op| op["device"] == "CPU:0");
+    let moved: Vec<&str> = moved.map(|op| op["rule"].as_str().unwrap()).collect();
+    assert!(!moved.is_empty() && moved.iter().all(|rule| *rule == "memory limit"), "{demo:#}");
+    assert_eq!(devices_of(&trainings[2], "gradient/softmax"), ["CPU:0"]);
+    assert_eq!(devices_of(&trainings[2], "gradient/classifier/matmul"), ["GPU:0"]);
+    // A batch and its labels go to the GPU in each step; with the softmax beside it, logits come and their gradient goes.
+    let (batch, logits) = (1460 * 2048 * 4, 1460 * 365 * 4);
+    let bytes = |training: &Value| training["bytes_moved"].as_u64().unwrap();
+    assert!((batch..batch + 20_000).contains(&bytes(&trainings[1])), "{demo:#}");
+    assert!(bytes(&trainings[2]) > batch + 2 * logits, "{demo:#}");
+    assert!(demo["elsewhere"].is_null());
+    assert_eq!(demo["fallback"]["reason"], "GPU:0 has no f64 kernel for matmul");
     assert_eq!(demo["refusal"]["device"], "GPU:0");
-    // The scaled input and the labels go to the GPU, the loss comes back.
-    assert_eq!(demo["passes"][0]["bytes_moved"], 32 * 2048 * 4 + 32 * 4 + 4);
-    // With the softmax on the CPU the logits come back instead.
-    assert_eq!(demo["passes"][1]["bytes_moved"], 32 * 2048 * 4 + 32 * 365 * 4);
     assert!(names(&demo["ledger"], "cause").contains(&"implicit copy"));
 }
 
 #[test]
-fn demo_runs_to_its_end_without_a_gpu() {
-    let demo = json(situ_without_gpu(&["demo", "--json"]));
+fn demo_without_a_gpu_shows_the_plan_for_a_machine_with_one() {
+    let demo = json(situ_without_gpu(&["demo", "--json", "--epochs", "1"]));
     if has_gpu(&demo["devices"]) {
         println!("skipped: this system's GPU can't be hidden by the Vulkan loader");
         return;
     }
     check_demo(&demo);
-    assert_eq!(demo["passes"][0]["steps"][1]["reason"], "there is no GPU:0");
-    assert_eq!(demo["passes"][2]["steps"][1]["reason"], "no other device can run it");
+    assert_eq!(demo["trainings"].as_array().unwrap().len(), 1);
+    assert_eq!(demo["trainings"][0]["ops"][0]["reason"], "no other device can run it");
+    let ops = demo["elsewhere"]["ops"].as_array().unwrap();
+    assert!(
+        ops.iter().any(|op| op[0] == "classifier/matmul + classifier/bias_add" && op[1] == "GPU:0"),
+        "{demo:#}"
+    );
+    assert_eq!(demo["fallback"]["reason"], "there is no GPU:0");
     assert_eq!(demo["refusal"]["device"], "CPU:0");
     assert_eq!(names(&demo["ledger"], "cause").iter().find(|cause| **cause != "fallback"), None);
 }
 
 #[test]
 fn text_that_is_piped_has_no_colours() {
-    for command in ["devices", "doctor", "demo"] {
-        let text = text(situ(&[command]));
-        assert!(!text.contains('\u{1b}'), "{command}: {text}");
+    for command in [&["devices"] as &[&str], &["doctor"], &["demo", "--epochs", "1"]] {
+        let output = output(situ(command));
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && !text.contains('\u{1b}'), "{command:?}: {text}");
     }
 }
 

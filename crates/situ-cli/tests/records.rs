@@ -43,7 +43,7 @@ impl Drop for File {
 #[test]
 fn demo_writes_a_record_and_a_trace_that_can_be_viewed_and_asked() {
     let (record, trace) = (File::new("demo.json"), File::new("trace.json"));
-    text(&["demo", "--record", record.path(), "--trace", trace.path()]);
+    text(&["demo", "--epochs", "1", "--record", record.path(), "--trace", trace.path()]);
     let seen = text(&["view", record.path(), "--text"]);
     for word in ["situ demo:", "CPU:0", "softmax", "Ops, by time"] {
         assert!(seen.contains(word), "{word} in\n{seen}");
@@ -51,7 +51,7 @@ fn demo_writes_a_record_and_a_trace_that_can_be_viewed_and_asked() {
     let json: Value = serde_json::from_str(&text(&["view", record.path(), "--json"])).expect("JSON");
     assert_eq!(json["version"], 1);
     let why = text(&["why", record.path(), "*softmax*"]);
-    assert!(why.contains("softmax") && why.contains("ran on CPU:0: requested"), "{why}");
+    assert!(why.contains("softmax") && why.contains("CPU:0"), "{why}");
     let trace = std::fs::read_to_string(&trace.0).expect("the trace");
     let trace: Value = serde_json::from_str(&trace).expect("JSON");
     assert!(trace["traceEvents"].as_array().is_some_and(|events| events.len() > 20));
@@ -66,7 +66,7 @@ fn what_can_not_be_read_or_is_not_there_is_an_error_that_helps() {
     std::fs::write(&file.0, "{\"version\": 2}").expect("written");
     assert!(error(&["view", file.path()]).contains("up to version 1"));
     let record = File::new("names.json");
-    text(&["demo", "--json", "--record", record.path()]);
+    text(&["demo", "--json", "--epochs", "1", "--record", record.path()]);
     let missing = error(&["why", record.path(), "no/such/op"]);
     assert!(missing.contains("no op matches no/such/op") && missing.contains("matmul"), "{missing}");
 }
@@ -76,7 +76,18 @@ fn view_writes_the_page_of_a_record_and_demo_writes_it_with_files_for_tensorboar
     let (record, page, again) = (File::new("page.json"), File::new("report.html"), File::new("again.html"));
     let board = std::env::temp_dir().join(format!("situ-cli-{}-board", std::process::id()));
     let folder = board.to_str().expect("a path");
-    text(&["demo", "--json", "--record", record.path(), "--report", page.path(), "--tensorboard", folder]);
+    text(&[
+        "demo",
+        "--json",
+        "--epochs",
+        "1",
+        "--record",
+        record.path(),
+        "--report",
+        page.path(),
+        "--tensorboard",
+        folder,
+    ]);
     let said = text(&["view", record.path(), "--out", again.path(), "--no-open"]);
     assert!(said.contains(again.path()), "{said}");
     let read = |file: &File| std::fs::read_to_string(&file.0).expect("the page");

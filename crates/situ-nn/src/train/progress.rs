@@ -126,7 +126,9 @@ impl Display {
 /// Figures, speed, and the share of the time that each device is at work: what a step takes it, of the time between steps.
 fn described(figures: &Figures, steps: u64, time: Duration, busy: &[(DeviceId, f64)]) -> String {
     let step = (time.as_secs_f64() / steps.max(1) as f64).max(1e-12);
-    let mut text = format!("{figures}, {:.0} steps/s", 1.0 / step);
+    let rate = 1.0 / step;
+    let digits = if rate < 10.0 { 1 } else { 0 };
+    let mut text = format!("{figures}, {rate:.digits$} steps/s");
     for (device, seconds) in busy {
         // Writing to a string can't fail.
         let _ = write!(text, ", {device} {:.0}% busy", (100.0 * seconds / step).min(100.0));
