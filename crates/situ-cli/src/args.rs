@@ -44,7 +44,7 @@ pub(crate) struct Output {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
     /// Epochs of each training
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) epochs: u16,
     #[command(flatten)]
     pub(crate) output: Output,

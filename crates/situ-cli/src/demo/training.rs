@@ -194,7 +194,7 @@ fn trainer(plan: Plan, examples: &Examples) -> Result<Trainer<Sequential>> {
         }
     };
     let loss = SparseCategoricalCrossEntropy::from_logits();
-    let mut trainer = model.compile(Sgd::new(0.5), loss, [SparseAccuracy::new()])?;
+    let mut trainer = model.compile(Sgd::new(1.0), loss, [SparseAccuracy::new()])?;
     trainer.build(examples.batch()?[0].shape())?;
     Ok(trainer)
 }

@@ -64,8 +64,10 @@ impl Training {
         Ok(Training {
             step: step_of(&definition, seed),
             seed,
-            test: Function::many(move |batch| of_test.test(&batch[0], &batch[1]).map(|()| vec![])),
-            predict: Function::new(move |x| of_predict.model.forward(x, &crate::Pass::inference())),
+            test: Function::many(move |batch| of_test.test(&batch[0], &batch[1]).map(|()| vec![]))
+                .named("test step"),
+            predict: Function::new(move |x| of_predict.model.forward(x, &crate::Pass::inference()))
+                .named("predict"),
             definition,
             weights,
             stepper,
@@ -208,6 +210,7 @@ impl Training {
 fn step_of(definition: &Arc<Definition>, seed: u64) -> Function {
     let definition = definition.clone();
     Function::many(move |batch| definition.train(&batch[0], &batch[1], seed).map(|()| vec![]))
+        .named("train step")
 }
 
 fn check_names(weights: &[Weight]) -> Result<()> {
