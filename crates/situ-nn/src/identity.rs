@@ -56,12 +56,19 @@ pub struct Identity {
 pub struct Entered(
     #[expect(dead_code, reason = "it is dropped")] Option<ScopeGuard>,
     #[expect(dead_code, reason = "it is dropped")] Option<ScopeGuard>,
+    #[expect(dead_code, reason = "it is dropped")] Option<ScopeGuard>,
 );
 
 impl Identity {
     /// Without a name, in the scopes around this call.
     pub fn here() -> Identity {
         Identity { site: Site::here(), ..Identity::default() }
+    }
+
+    /// The same for layers that this crate has: their ops are said to be of the line that made the layer.
+    #[track_caller]
+    pub(crate) fn of_caller() -> Identity {
+        Identity { site: Site::of_caller(), ..Identity::default() }
     }
 
     /// The same with a name, which must be the only one of its kind in the model.
@@ -98,7 +105,7 @@ impl Identity {
     /// Opens the scope in which its ops run, with its name before theirs.
     pub fn enter(&self) -> Entered {
         let site = if self.site.is_free() { None } else { Some(self.site.enter()) };
-        Entered(site, self.enter_name())
+        Entered(site, self.site.enter_line(), self.enter_name())
     }
 
     /// Opens a scope with its name alone: for layers of layers, whose parts have devices of their own.

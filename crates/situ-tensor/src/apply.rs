@@ -1,7 +1,7 @@
 //! The one way from a method call to the runtime.
 
 use crate::current::current_runtime;
-use crate::scope::{current_request, on_device};
+use crate::scope::{current_request, line_of, on_device};
 use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{emit, emit_node, is_tracing};
@@ -16,7 +16,7 @@ use std::panic::Location;
 /// Runs an op under the scopes around the call.
 #[track_caller]
 pub(crate) fn apply(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
-    apply_with(op.into(), inputs, &current_request(), Location::caller())
+    apply_with(op.into(), inputs, &current_request(), line_of(Location::caller()))
 }
 
 /// Runs any op by its data, under the scopes around the call; gives all its outputs. For what has no method of its own, and for tools
@@ -32,7 +32,7 @@ pub(crate) fn apply(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
 /// ```
 #[track_caller]
 pub fn apply_op(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-    apply_all(op.into(), inputs, &current_request(), Location::caller())
+    apply_all(op.into(), inputs, &current_request(), line_of(Location::caller()))
 }
 
 /// [`apply_with`], for ops with several outputs.

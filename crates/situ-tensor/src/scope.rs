@@ -8,6 +8,7 @@ use situ_core::{DeviceId, DeviceKind, DeviceSpec, DeviceType, Policy, Result};
 use situ_runtime::Request;
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::panic::Location;
 
 #[derive(Debug, Clone)]
 enum Effect {
@@ -16,6 +17,7 @@ enum Effect {
     Fallback(Policy),
     Copies(Policy),
     Name(String),
+    Line(&'static Location<'static>),
     /// Everything at once, as it was elsewhere.
     Replace(Request),
 }
@@ -26,11 +28,14 @@ struct Scopes {
     next: u64,
     /// The stack merged, so that an op reads it without walking the stack.
     merged: Request,
+    /// The line that ops are said to be of, if it is not that of their call.
+    line: Option<&'static Location<'static>>,
 }
 
 impl Scopes {
     fn merge(&mut self) {
         let mut merged = Request::default();
+        self.line = None;
         for (_, effect) in &self.stack {
             match effect {
                 Effect::Device(spec) => merged.spec = merged.spec.inside(spec),
@@ -38,6 +43,7 @@ impl Scopes {
                 Effect::Fallback(policy) => merged.fallback = Some(*policy),
                 Effect::Copies(policy) => merged.copies = Some(*policy),
                 Effect::Name(name) => merged.name = merged.name.inside(name),
+                Effect::Line(line) => self.line = Some(*line),
                 Effect::Replace(request) => merged = request.clone(),
             }
         }
@@ -150,6 +156,37 @@ pub fn on_device(device: DeviceId) -> DeviceSpec {
 /// What the scopes around this call ask for.
 pub fn current_request() -> Request {
     SCOPES.with(|scopes| scopes.borrow().merged.clone())
+}
+
+/// Opens a scope whose ops are said to be of that line of the program, in errors, explanations and profiles: for libraries that run ops
+/// for a line of somebody else's program, as a layer does for the line that made it.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_tensor::{Function, scope::line_scope, tensor};
+/// use std::panic::Location;
+///
+/// #[track_caller]
+/// fn double() -> Function {
+///     let line = Location::caller();
+///     Function::new(move |x| {
+///         let _line = line_scope(line);
+///         x.add(x)
+///     })
+/// }
+///
+/// let f = double();
+/// let at = format!("{}:{}", file!(), line!() - 1);
+/// assert_eq!(f.places(&[&tensor(1.0f32)?])?[0].source.to_string(), at);
+/// # Ok(()) }
+/// ```
+pub fn line_scope(line: &'static Location<'static>) -> ScopeGuard {
+    push(Effect::Line(line))
+}
+
+/// The line that an op called at `caller` is said to be of.
+pub(crate) fn line_of(caller: &'static Location<'static>) -> &'static Location<'static> {
+    SCOPES.with(|scopes| scopes.borrow().line).unwrap_or(caller)
 }
 
 /// Opens a scope that asks for exactly this, whatever is around it: to carry a scope to another thread.

@@ -21,8 +21,9 @@ pub struct Activate {
 
 impl Activate {
     /// That activation.
+    #[track_caller]
     pub fn new(activation: Activation) -> Activate {
-        Activate { activation, identity: Identity::here() }
+        Activate { activation, identity: Identity::of_caller() }
     }
 
     /// With a name.

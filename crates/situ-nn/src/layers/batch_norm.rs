@@ -43,12 +43,13 @@ impl Default for BatchNorm {
 
 impl BatchNorm {
     /// With channels on the second axis, a momentum of 0.99 and an epsilon of 0.001.
+    #[track_caller]
     pub fn new() -> BatchNorm {
         BatchNorm {
             format: Format::default(),
             momentum: 0.99,
             epsilon: 1e-3,
-            identity: Identity::here(),
+            identity: Identity::of_caller(),
             scale: None,
             shift: None,
             mean: None,

@@ -40,6 +40,7 @@ const KIND: &str = "Conv2D";
 impl Conv2D {
     /// That many filters of that height and width: on every pixel, without padding, channels first, with a bias of zeros and a kernel by
     /// Glorot.
+    #[track_caller]
     pub fn new(filters: usize, size: [usize; 2]) -> Conv2D {
         Conv2D {
             filters,
@@ -51,7 +52,7 @@ impl Conv2D {
             bias_initializer: Initializer::Zeros,
             kernel_penalty: Penalty::default(),
             bias_penalty: Penalty::default(),
-            identity: Identity::here(),
+            identity: Identity::of_caller(),
             kernel: None,
             bias: None,
         }

@@ -37,6 +37,7 @@ const KIND: &str = "Dense";
 
 impl Dense {
     /// With that many outputs, a bias of zeros, a kernel by Glorot, and no activation.
+    #[track_caller]
     pub fn new(units: usize) -> Dense {
         Dense {
             units,
@@ -46,7 +47,7 @@ impl Dense {
             bias_initializer: Initializer::Zeros,
             kernel_penalty: Penalty::default(),
             bias_penalty: Penalty::default(),
-            identity: Identity::here(),
+            identity: Identity::of_caller(),
             kernel: None,
             bias: None,
         }

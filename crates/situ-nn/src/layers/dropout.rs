@@ -26,8 +26,9 @@ const KIND: &str = "Dropout";
 
 impl Dropout {
     /// That leaves out this part of the numbers: from 0 to below 1.
+    #[track_caller]
     pub fn new(rate: f64) -> Dropout {
-        Dropout { rate, identity: Identity::here() }
+        Dropout { rate, identity: Identity::of_caller() }
     }
 
     /// With a name.

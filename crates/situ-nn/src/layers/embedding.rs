@@ -28,13 +28,14 @@ const KIND: &str = "Embedding";
 
 impl Embedding {
     /// A table of `words` rows of `size` numbers, which begin between −0.05 and 0.05.
+    #[track_caller]
     pub fn new(words: usize, size: usize) -> Embedding {
         Embedding {
             words,
             size,
             initializer: Initializer::Uniform { low: -0.05, high: 0.05 },
             penalty: Penalty::default(),
-            identity: Identity::here(),
+            identity: Identity::of_caller(),
             table: None,
         }
     }

@@ -26,8 +26,9 @@ impl Default for Flatten {
 
 impl Flatten {
     /// Makes one.
+    #[track_caller]
     pub fn new() -> Flatten {
-        Flatten(Identity::here())
+        Flatten(Identity::of_caller())
     }
 
     /// With a name.

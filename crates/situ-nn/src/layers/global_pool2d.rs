@@ -22,8 +22,9 @@ macro_rules! global_pools {
 
         impl $name {
             /// Of images with their channels first.
+            #[track_caller]
             pub fn new() -> $name {
-                $name { format: Format::default(), identity: Identity::here() }
+                $name { format: Format::default(), identity: Identity::of_caller() }
             }
 
             /// Where the channels are.

@@ -32,8 +32,9 @@ impl Default for LayerNorm {
 
 impl LayerNorm {
     /// With an epsilon of 0.001.
+    #[track_caller]
     pub fn new() -> LayerNorm {
-        LayerNorm { epsilon: 1e-3, identity: Identity::here(), scale: None, shift: None }
+        LayerNorm { epsilon: 1e-3, identity: Identity::of_caller(), scale: None, shift: None }
     }
 
     /// What is added to the variance.

@@ -18,9 +18,10 @@ macro_rules! pools {
 
         impl $name {
             /// Windows of that height and width, one beside the other, without padding, channels first.
+            #[track_caller]
             pub fn new(size: [usize; 2]) -> $name {
                 let windows = Windows { stride: size, ..Windows::default() };
-                $name { size, windows, identity: Identity::here() }
+                $name { size, windows, identity: Identity::of_caller() }
             }
 
             /// From one window to the next, down and across.

@@ -24,8 +24,9 @@ const KIND: &str = "Reshape";
 
 impl Reshape {
     /// To these sizes, without the batch.
+    #[track_caller]
     pub fn new(dims: &[isize]) -> Reshape {
-        Reshape { dims: dims.to_vec(), identity: Identity::here() }
+        Reshape { dims: dims.to_vec(), identity: Identity::of_caller() }
     }
 
     /// With a name.

@@ -39,12 +39,13 @@ impl Default for Residual {
 
 impl Residual {
     /// Without layers: twice its input.
+    #[track_caller]
     pub fn new() -> Residual {
         Residual {
             body: Sequential::new(),
             projection: None,
             activation: Activation::Linear,
-            identity: Identity::here(),
+            identity: Identity::of_caller(),
         }
     }
 

@@ -29,11 +29,13 @@ const NAME: &str = "binary_cross_entropy";
 
 impl BinaryCrossEntropy {
     /// Of predictions that are any numbers.
+    #[track_caller]
     pub fn from_logits() -> BinaryCrossEntropy {
-        BinaryCrossEntropy { prediction: Prediction::Logits, smoothing: 0.0, site: Site::here() }
+        BinaryCrossEntropy { prediction: Prediction::Logits, smoothing: 0.0, site: Site::of_caller() }
     }
 
     /// Of predictions that are probabilities, as a sigmoid gives them; none counts as nearer to 0 or 1 than 1e-7.
+    #[track_caller]
     pub fn from_probabilities() -> BinaryCrossEntropy {
         BinaryCrossEntropy { prediction: Prediction::Probabilities, ..Self::from_logits() }
     }
@@ -50,7 +52,7 @@ impl Loss for BinaryCrossEntropy {
     }
 
     fn of(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
-        let _here = self.site.enter();
+        let _here = (self.site.enter_line(), self.site.enter());
         check_smoothing(NAME, self.smoothing)?;
         let mut target = same_shape(NAME, predicted, target)?;
         if self.smoothing > 0.0 {

@@ -29,11 +29,13 @@ const NAME: &str = "categorical_cross_entropy";
 
 impl CategoricalCrossEntropy {
     /// Of predictions that are any numbers, as a dense layer gives them: exact, and one kernel.
+    #[track_caller]
     pub fn from_logits() -> CategoricalCrossEntropy {
-        CategoricalCrossEntropy { prediction: Prediction::Logits, smoothing: 0.0, site: Site::here() }
+        CategoricalCrossEntropy { prediction: Prediction::Logits, smoothing: 0.0, site: Site::of_caller() }
     }
 
     /// Of predictions that are probabilities, as a softmax gives them. Rows are scaled to sum to 1, and nothing counts as less likely than 1e-7.
+    #[track_caller]
     pub fn from_probabilities() -> CategoricalCrossEntropy {
         CategoricalCrossEntropy { prediction: Prediction::Probabilities, ..Self::from_logits() }
     }
@@ -50,7 +52,7 @@ impl Loss for CategoricalCrossEntropy {
     }
 
     fn of(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
-        let _here = self.site.enter();
+        let _here = (self.site.enter_line(), self.site.enter());
         check_smoothing(NAME, self.smoothing)?;
         let mut target = same_shape(NAME, predicted, target)?;
         if self.smoothing > 0.0 {

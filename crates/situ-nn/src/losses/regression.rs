@@ -19,8 +19,9 @@ macro_rules! of_differences {
 
         impl $name {
             /// Makes one.
+            #[track_caller]
             pub fn new() -> $name {
-                $name(Site::here())
+                $name(Site::of_caller())
             }
         }
 
@@ -30,7 +31,7 @@ macro_rules! of_differences {
             }
 
             fn of(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
-                let _here = self.0.enter();
+                let _here = (self.0.enter_line(), self.0.enter());
                 let away = predicted.sub(&same_shape($text, predicted, target)?)?;
                 per_example($text, &away.$method()?)
             }
@@ -86,8 +87,9 @@ const HUBER: &str = "huber";
 
 impl Huber {
     /// With the line beginning at that difference.
+    #[track_caller]
     pub fn new(delta: f64) -> Huber {
-        Huber { delta, site: Site::here() }
+        Huber { delta, site: Site::of_caller() }
     }
 }
 
@@ -97,7 +99,7 @@ impl Loss for Huber {
     }
 
     fn of(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
-        let _here = self.site.enter();
+        let _here = (self.site.enter_line(), self.site.enter());
         if !self.delta.is_finite() || self.delta <= 0.0 {
             let why = format!("a delta of {}", self.delta);
             return Err(Error::argument(HUBER, why, "give a number above 0"));

@@ -29,11 +29,17 @@ const NAME: &str = "sparse_categorical_cross_entropy";
 
 impl SparseCategoricalCrossEntropy {
     /// Of predictions that are any numbers, as a dense layer gives them: exact, and one kernel.
+    #[track_caller]
     pub fn from_logits() -> SparseCategoricalCrossEntropy {
-        SparseCategoricalCrossEntropy { prediction: Prediction::Logits, smoothing: 0.0, site: Site::here() }
+        SparseCategoricalCrossEntropy {
+            prediction: Prediction::Logits,
+            smoothing: 0.0,
+            site: Site::of_caller(),
+        }
     }
 
     /// Of predictions that are probabilities, as a softmax gives them. Rows are scaled to sum to 1, and nothing counts as less likely than 1e-7.
+    #[track_caller]
     pub fn from_probabilities() -> SparseCategoricalCrossEntropy {
         SparseCategoricalCrossEntropy { prediction: Prediction::Probabilities, ..Self::from_logits() }
     }
@@ -50,7 +56,7 @@ impl Loss for SparseCategoricalCrossEntropy {
     }
 
     fn of(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
-        let _here = self.site.enter();
+        let _here = (self.site.enter_line(), self.site.enter());
         check_smoothing(NAME, self.smoothing)?;
         let labels = class_numbers(NAME, predicted, target)?;
         let logits = match self.prediction {

@@ -4,7 +4,7 @@ use super::{Clip, Optimizer, Schedule, UpdateRule};
 use crate::Weight;
 use situ_core::{DType, Error, Result};
 use situ_tensor::scope::device_spec;
-use situ_tensor::{ScopeGuard, Tensor, Variable, clear_device, constant, full, zeros};
+use situ_tensor::{ScopeGuard, Tensor, Variable, clear_device, constant, full, name_scope, zeros};
 use std::sync::Arc;
 
 /// An optimizer with the state of its weights.
@@ -284,16 +284,19 @@ impl Bound {
                 "give one for each of Stepper::weights, None where there is none",
             ));
         }
+        // Profiles show what changes a weight as `update/dense/kernel`, in the row of its layer.
+        let _name = name_scope("update");
         let mut gradients = gradients.to_vec();
         self.clip.apply(&self.weights, &mut gradients)?;
         for clock in &self.clocks {
+            let _name = name_scope("rates");
             clock.rates.assign_add(&clock.tick)?;
         }
         for (number, (weight, gradient)) in self.weights.iter().zip(&gradients).enumerate() {
             let Some(gradient) = gradient else { continue };
             let state: Vec<&Variable> = self.state[number].iter().collect();
             let rates = self.clocks[self.clock_of[number]].rates.value();
-            let _there = on(&weight.variable);
+            let (_name, _there) = (name_scope(&weight.name), on(&weight.variable));
             self.rule.step(&weight.variable, gradient, &rates, &state)?;
         }
         Ok(())

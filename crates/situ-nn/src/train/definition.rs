@@ -4,7 +4,7 @@ use super::sums::Sums;
 use crate::optimizers::{Bound, beside, on};
 use crate::{Loss, Metric, Model, Pass, Weight};
 use situ_core::{DType, Error, Result};
-use situ_tensor::{Tape, Tensor, Variable, current_runtime, tensor};
+use situ_tensor::{Tape, Tensor, Variable, current_runtime, name_scope, tensor};
 use std::fmt;
 use std::sync::Arc;
 
@@ -59,12 +59,14 @@ impl Definition {
     }
 
     fn mean_loss(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
+        let _name = name_scope("loss");
         let losses = self.loss.of(predicted, target)?;
         if losses.rank() == 0 { Ok(losses) } else { losses.mean(&[]) }
     }
 
     /// The loss with what weights add to it. Each part is computed where its weight lives.
     fn penalty(&self, mut loss: Tensor) -> Result<Tensor> {
+        let _name = name_scope("loss");
         for weight in &self.penalised {
             let added = {
                 let _there = on(&weight.variable);

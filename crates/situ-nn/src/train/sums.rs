@@ -4,7 +4,7 @@ use super::Figures;
 use crate::Metric;
 use crate::optimizers::{beside, on};
 use situ_core::{DType, Error, Result};
-use situ_tensor::{Tensor, Variable, concat, zeros};
+use situ_tensor::{Tensor, Variable, concat, name_scope, zeros};
 use std::sync::Arc;
 
 /// Examples after which sums are read even if nobody watches: f32 can't count much further.
@@ -41,6 +41,7 @@ impl Sums {
         predicted: &Tensor,
         target: &Tensor,
     ) -> Result<()> {
+        let _name = name_scope("metrics");
         let loss = (&loss.cast(DType::F32)? * examples as f64)?;
         let mut parts = vec![loss.reshape(&[1])?];
         for metric in metrics {
