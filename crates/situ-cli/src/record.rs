@@ -17,7 +17,8 @@ impl RecordTo {
         if !self.is_wanted() {
             return body();
         }
-        let profiling = Profiler::new().title(title).start();
+        // A report is to be looked at op by op.
+        let profiling = Profiler::new().detailed().title(title).start();
         let value = body()?;
         self.write(&profiling.finish())?;
         Ok(value)

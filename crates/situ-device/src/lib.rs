@@ -20,4 +20,4 @@ pub use check::Check;
 pub use device::{Arriving, Description, Device, DeviceClass, Open, Physical};
 pub use memory::{Block, Region};
 pub use registry::Registry;
-pub use timing::Timing;
+pub use timing::{Pass, Timing};

@@ -8,9 +8,43 @@ use std::sync::OnceLock;
 pub struct Timing {
     seconds: OnceLock<f64>,
     span: OnceLock<(f64, f64)>,
+    with_others: bool,
+    pass: OnceLock<Pass>,
+}
+
+/// Launches that a device ran as one and timed as one, in seconds of the device's own clock.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pass {
+    /// The same for all launches of the pass, and for no others of the process.
+    pub number: u64,
+    /// When the first of them began.
+    pub start: f64,
+    /// When the last of them was over.
+    pub end: f64,
 }
 
 impl Timing {
+    /// One that does not ask for the time of the launch alone: a device for which that is dear may tell that of the [`Pass`] which the
+    /// launch is part of.
+    pub fn with_others() -> Timing {
+        Timing { with_others: true, ..Timing::default() }
+    }
+
+    /// Whether the time of the pass will do.
+    pub fn is_with_others(&self) -> bool {
+        self.with_others
+    }
+
+    /// Fills in the pass; only the first counts.
+    pub fn set_pass(&self, pass: Pass) {
+        let _ = self.pass.set(pass);
+    }
+
+    /// The pass that it was part of, if the device timed that.
+    pub fn pass(&self) -> Option<Pass> {
+        self.pass.get().copied()
+    }
+
     /// Fills in the time; only the first counts.
     pub fn set(&self, seconds: f64) {
         let _ = self.seconds.set(seconds);

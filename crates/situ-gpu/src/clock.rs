@@ -4,6 +4,8 @@
 //! where it ends: a lap. Usually that is all; a launch that is cut in two, by a full batch or by another thread, has
 //! several laps, and its time is their sum. The timestamps of a batch travel to the host with it, and whoever waits
 //! for the batch fills in its times.
+//! Where the time of a pass will do, launches share one as they would without a clock: the first of them has the lap, and the
+//! others join it.
 //!
 //! Promises: a batch without timed launches is what it would be without a clock, and nothing is made before the first
 //! timed launch; no wait is added; a time is filled in before the read or sync that waited for it returns; a launch
@@ -15,7 +17,7 @@
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::stream::{BATCH_DISPATCHES, IN_FLIGHT};
-use situ_device::Timing;
+use situ_device::{Pass, Timing};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -29,10 +31,15 @@ const BATCH_BYTES: u64 = STAMPS as u64 * wgpu::QUERY_SIZE as u64;
 /// batch in flight.
 pub(crate) const BYTES: u64 = (2 + IN_FLIGHT as u64) * BATCH_BYTES;
 
+/// Counts passes that launches shared.
+static PASSES: AtomicU64 = AtomicU64::new(0);
+
 /// The time of one launch, while it is being measured. Its laps and the launch itself share it; when all of them have
 /// let go of it, the sum is known, and is filled in.
 pub(crate) struct Stopwatch {
     timing: Arc<Timing>,
+    /// Launches that run in the pass of this one, and are timed with it.
+    joined: Mutex<Vec<Arc<Timing>>>,
     /// Nanoseconds per tick.
     period: f64,
     ticks: AtomicU64,
@@ -44,9 +51,25 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Leaves the time empty, because the launch has failed.
+    /// Leaves the time empty, because the launch has failed. The pass that it shares with others has one all the same.
     pub(crate) fn spoil(&self) {
-        self.begin_lap();
+        if !self.timing.is_with_others() {
+            self.begin_lap();
+        }
+    }
+
+    /// Whether a launch with that watch may run in the pass that this one has.
+    pub(crate) fn shares_with(&self, other: &Stopwatch) -> bool {
+        std::ptr::eq(self, other) || (self.timing.is_with_others() && other.timing.is_with_others())
+    }
+
+    /// Times a launch with this one, whose pass it runs in.
+    pub(crate) fn join(&self, other: &Stopwatch) {
+        let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = joined.last().is_some_and(|last| Arc::ptr_eq(last, &other.timing));
+        if !known && !std::ptr::eq(self, other) {
+            joined.push(other.timing.clone());
+        }
     }
 
     fn begin_lap(&self) {
@@ -66,6 +89,15 @@ impl Drop for Stopwatch {
         if *self.open.get_mut() == 0 {
             let seconds = |ticks: u64| ticks as f64 * self.period * 1e-9;
             let (first, last) = (*self.first.get_mut(), *self.last.get_mut());
+            if self.timing.is_with_others() {
+                if first <= last {
+                    let number = PASSES.fetch_add(1, Ordering::Relaxed);
+                    let pass = Pass { number, start: seconds(first), end: seconds(last) };
+                    let joined = self.joined.get_mut().unwrap_or_else(PoisonError::into_inner);
+                    joined.iter().chain([&self.timing]).for_each(|timing| timing.set_pass(pass));
+                }
+                return;
+            }
             if first <= last {
                 self.timing.set_span(seconds(first), seconds(last));
             }
@@ -136,6 +168,7 @@ impl Clock {
         }
         Some(Arc::new(Stopwatch {
             timing: timing.clone(),
+            joined: Mutex::default(),
             period: self.period,
             ticks: AtomicU64::new(0),
             first: AtomicU64::new(u64::MAX),

@@ -302,3 +302,28 @@ fn times_of_a_lost_device_stay_empty() {
     drop(stream);
     assert_eq!((recorded.seconds(), submitted.seconds()), (None, None));
 }
+
+#[test]
+fn launches_that_are_timed_with_others_share_a_pass_and_its_time() {
+    let Some(adapter) = adapter() else { return };
+    let stream = stream(&adapter);
+    let block = stream.context().allocate(256).unwrap();
+    stream.clear(&block, 0, 256).unwrap();
+    run(&stream, &block, 1, None);
+    stream.sync().unwrap();
+    let passes = stream.passes();
+    let together = [(); 4].map(|()| Arc::new(Timing::with_others()));
+    let alone = Arc::new(Timing::default());
+    let later = Arc::new(Timing::with_others());
+    together.iter().for_each(|timing| run(&stream, &block, 3, Some(timing)));
+    run(&stream, &block, 3, Some(&alone));
+    run(&stream, &block, 3, Some(&later));
+    stream.sync().unwrap();
+    assert_eq!(stream.passes() - passes, 3);
+    let pass = together[0].pass().unwrap();
+    assert!(pass.start <= pass.end);
+    assert!(together.iter().all(|timing| timing.pass() == Some(pass) && timing.seconds().is_none()));
+    let ((start, end), later) = (alone.span().unwrap(), later.pass().unwrap());
+    assert!(alone.pass().is_none() && later.number != pass.number);
+    assert!(pass.end <= start && end <= later.start, "{pass:?}, {start} to {end}, {later:?}");
+}

@@ -96,7 +96,7 @@ struct Batch {
 /// An open pass.
 struct Pass {
     handle: wgpu::ComputePass<'static>,
-    /// The timed launch that has it for its own.
+    /// The timed launch that has it for its own, or was the first of those that share it.
     watch: Option<Arc<Stopwatch>>,
 }
 
@@ -393,9 +393,18 @@ impl Stream {
         batch: &'a mut Batch,
         watch: Option<&Arc<Stopwatch>>,
     ) -> &'a mut wgpu::ComputePass<'static> {
-        let fits = |open: &Pass| open.watch.as_ref().map(Arc::as_ptr) == watch.map(Arc::as_ptr);
-        if !batch.pass.as_ref().is_some_and(fits) {
-            batch.pass = None;
+        let fits = |open: &Pass| match (&open.watch, watch) {
+            (None, None) => true,
+            (Some(open), Some(watch)) => open.shares_with(watch),
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        match batch.pass.as_ref().filter(|open| fits(open)) {
+            None => batch.pass = None,
+            Some(open) => {
+                if let (Some(open), Some(watch)) = (&open.watch, watch) {
+                    open.join(watch);
+                }
+            }
         }
         let Batch { pass, encoder, laps, .. } = batch;
         let pass = pass.get_or_insert_with(|| {

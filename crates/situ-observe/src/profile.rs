@@ -5,13 +5,13 @@ use crate::gather::gather;
 use crate::record::Record;
 use situ_core::Result;
 use situ_runtime::Runtime;
-use situ_runtime::recording::{Options, Recording};
+use situ_runtime::recording::{DeviceTimes, Options, Recording};
 use situ_tensor::current_runtime;
 
 /// Runs `body` and records what it does: every op, copy and wait on every device, the memory, and why each op is where it is.
 ///
 /// All that the program does on the current runtime meanwhile is recorded, whichever thread does it. GPUs are asked for the times of
-/// each kernel; [`Profiler`] has more choices.
+/// their passes, which costs next to nothing; [`Profiler::detailed`] asks for those of each kernel.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -48,7 +48,7 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// One that records everything, by the clocks of the devices.
+    /// One that records everything, passes of GPUs by their own clocks.
     pub fn new() -> Profiler {
         Profiler::default()
     }
@@ -63,10 +63,14 @@ impl Profiler {
         Profiler { options: Options { capacity: events, ..self.options }, ..self }
     }
 
-    /// Leaves the devices' clocks alone: on a GPU, kernels then need no pass of their own, and only the times at which the host
-    /// launched them are known.
+    /// Asks GPUs for the time of each kernel, which then needs a pass of its own: more is known, and the program may be slower.
+    pub fn detailed(self) -> Profiler {
+        Profiler { options: Options { device_times: DeviceTimes::Launches, ..self.options }, ..self }
+    }
+
+    /// Leaves the devices' clocks alone: of a GPU, only the times at which the host launched kernels are known.
     pub fn host_times(self) -> Profiler {
-        Profiler { options: Options { device_times: false, ..self.options }, ..self }
+        Profiler { options: Options { device_times: DeviceTimes::Unasked, ..self.options }, ..self }
     }
 
     /// Records only what the calling thread does.

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 /// Rows of a table that are shown; the rest is counted.
 const ROWS: usize = 12;
+const OPS: &str = "Ops, by time";
 
 impl Record {
     /// Everything worth reading, as text: devices, calls, ops, copies, what fell back or was traced again, and what to do.
@@ -29,7 +30,7 @@ impl Record {
         for (heading, table) in [
             ("Devices", self.device_table()),
             ("Functions: predicted and measured", self.call_table()),
-            ("Ops, by time", self.op_table()),
+            (OPS, self.op_table()),
             ("Copies, by bytes", self.copy_table()),
             ("Fallbacks", self.fallback_table()),
             ("Traced again", self.retrace_table()),
@@ -37,6 +38,12 @@ impl Record {
         ] {
             if !table.rows.is_empty() {
                 let _ = write!(out, "\n{heading}\n{table}");
+            }
+            if heading == OPS && !self.passes.is_empty() {
+                let _ = writeln!(
+                    out,
+                    "GPUs were asked for the times of passes: ops have the part of theirs that was expected. Profiler::detailed times each."
+                );
             }
         }
         let found = self.finding_lines();

@@ -142,9 +142,13 @@ impl Record {
             let tid = tracks.track(launch.device + 1, Sort::Kernels, launch.start, launch.end);
             let mut args = json!({
                 "line": self.source_of(launch.op),
-                "queued for": micro(launch.start - launch.queued),
+                "in queue": micro(launch.in_queue()),
                 "host": micro(launch.launched - launch.queued),
             });
+            if let Some(pass) = launch.pass.map(|pass| &self.passes[pass]) {
+                args["pass"] = json!({ "took": micro(pass.end - pass.start), "kernels": pass.launches });
+                args["time"] = json!("its part of the pass, by what was expected of it");
+            }
             if let Some(node) = self.node_of(launch.op) {
                 args["predicted"] = json!(micro(node.seconds));
                 args["why here"] = json!(node.reason.text);

@@ -1,7 +1,7 @@
 //! One op of a record: why it is where it is, and what else could be.
 
 use crate::pattern::Pattern;
-use crate::record::{Copy, OpRef, Record, full_name};
+use crate::record::{Copy, Launch, OpRef, Record, full_name};
 use situ_core::reason::{bytes, seconds};
 use std::fmt::Write;
 
@@ -41,17 +41,18 @@ impl Record {
     }
 
     fn measured(&self, is_it: impl Fn(OpRef) -> bool) -> String {
-        let mut took: Vec<f64> =
-            self.launches.iter().filter(|l| is_it(l.op)).map(|l| l.end - l.start).collect();
+        let mine: Vec<&Launch> = self.launches.iter().filter(|l| is_it(l.op)).collect();
+        let measured = mine.iter().filter(|l| l.is_measured(&self.devices[l.device]));
+        let mut took: Vec<f64> = measured.map(|l| l.end - l.start).collect();
         took.sort_by(f64::total_cmp);
-        match took.first() {
-            None => "did not run".to_string(),
-            Some(least) => format!(
-                "ran {}×, {} as a rule, {} at least",
-                took.len(),
-                seconds(took[took.len() / 2]),
-                seconds(*least)
-            ),
+        let ran = mine.len();
+        match (took.first(), ran) {
+            (None, 0) => "did not run".to_string(),
+            (None, _) => format!("ran {ran}×, not timed by itself: Profiler::detailed does that"),
+            (Some(least), _) => {
+                let as_a_rule = seconds(took[took.len() / 2]);
+                format!("ran {ran}×, {as_a_rule} as a rule, {} at least", seconds(*least))
+            }
         }
     }
 

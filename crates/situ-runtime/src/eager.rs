@@ -5,7 +5,7 @@ use crate::config::{Config, PlacementRule};
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
-use crate::recording::{EagerEntry, Entry, MemoryEntry, nanoseconds, this_thread};
+use crate::recording::{DeviceTimes, EagerEntry, Entry, MemoryEntry, nanoseconds, this_thread};
 use crate::runtime::{Inner, State};
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{self, Purpose};
@@ -141,7 +141,8 @@ impl Inner {
         };
         {
             let recordings = &self.ledger.recordings;
-            let timing = (recordings.is_on() && recordings.device_times()).then(Arc::default);
+            let asked = recordings.is_on().then(|| recordings.device_times());
+            let timing = asked.and_then(DeviceTimes::timing).map(Arc::new);
             let mut args: SmallVec<[Arg<'_>; 3]> = SmallVec::new();
             let mut next = replaced.iter().peekable();
             for (index, input) in inputs.iter().enumerate() {

@@ -82,7 +82,7 @@ fn advice(record: &Record, number: usize, wanted: &str, nodes: &[usize]) -> (Str
     if narrowed.is_empty() {
         return (format!("{begin} {rest}"), 0.0);
     }
-    let answer = WhatIf::new(plan).changed(|file| {
+    let answer = WhatIf::new(record, plan).changed(|file| {
         for &n in &narrowed {
             allow(record, plan, file, n, &plan.nodes[n].narrow_costs);
             // Half as wide is half the bytes.
@@ -95,7 +95,7 @@ fn advice(record: &Record, number: usize, wanted: &str, nodes: &[usize]) -> (Str
         }
     });
     match answer {
-        Some(answer) if answer.gain > super::WORTHWHILE * plan.predicted => {
+        Some(answer) if answer.worthwhile => {
             let narrow = if first.dtype == "i64" { "i32" } else { "f32" };
             let text =
                 format!("{begin} Cast to {narrow}: on {wanted} it saves {} a call.", seconds(answer.gain));

@@ -34,6 +34,10 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
                 continue;
             }
             let could = (plan.predicted - plan.lower_bound).max(0.0);
+            // A CPU that hands out work and waits for it is as it should be, unless there is a better way.
+            if record.devices[device].kind == "cpu" && could <= super::WORTHWHILE * plan.predicted {
+                continue;
+            }
             let bound = match could {
                 could if could > super::WORTHWHILE * plan.predicted => {
                     format!("another placement can save at most {} a call", seconds(could))

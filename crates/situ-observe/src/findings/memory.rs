@@ -1,7 +1,7 @@
 //! Memory limits that keep ops from their best device.
 
 use super::what_if::WhatIf;
-use super::{WORTHWHILE, called, names};
+use super::{called, names};
 use crate::record::{Finding, FindingKind, Record};
 use situ_core::reason::{bytes, seconds};
 
@@ -10,9 +10,9 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
         let kept = |n: &usize| plan.nodes[*n].reason.rule == "memory limit";
         let nodes: Vec<usize> = (0..plan.nodes.len()).filter(kept).collect();
         let Some(full) = nodes.first().and_then(|&n| plan.nodes[n].reason.wanted.clone()) else { continue };
-        let answer =
-            WhatIf::new(plan).changed(|file| file.devices.iter_mut().for_each(|device| device.memory = None));
-        let Some(answer) = answer.filter(|answer| answer.gain > WORTHWHILE * plan.predicted) else {
+        let answer = WhatIf::new(record, plan)
+            .changed(|file| file.devices.iter_mut().for_each(|device| device.memory = None));
+        let Some(answer) = answer.filter(|answer| answer.worthwhile) else {
             continue;
         };
         let at = answer.problem.devices().iter().position(|device| device.name == full);

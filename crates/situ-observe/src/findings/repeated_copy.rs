@@ -4,6 +4,7 @@ use super::called;
 use super::what_if::WhatIf;
 use crate::record::{Copy, CopyCause, Finding, FindingKind, NodeKind, Record};
 use situ_core::reason::{bytes, seconds};
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 /// Copies of one line outside of functions that are worth a word.
@@ -16,6 +17,7 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
 
 fn in_functions(record: &Record, found: &mut Vec<Finding>) {
     for (number, plan, calls) in called(record).filter(|(_, _, calls)| *calls > 1) {
+        let what_if = LazyCell::new(|| WhatIf::new(record, plan));
         for copy in &plan.copies {
             let Some(node) = copy.producer else { continue };
             let given = &plan.nodes[node];
@@ -29,7 +31,7 @@ fn in_functions(record: &Record, found: &mut Vec<Finding>) {
                 NodeKind::Op | NodeKind::View | NodeKind::Cond | NodeKind::While => continue,
             };
             // As if it were there already: nothing to copy, nobody to wait for.
-            let answer = WhatIf::new(plan).changed(|file| {
+            let answer = what_if.changed(|file| {
                 if let Some(entry) = file.nodes.iter_mut().find(|n| Some(n.id) == given.cost_id) {
                     entry.cost = BTreeMap::from([(to.to_string(), 0.0)]);
                 }

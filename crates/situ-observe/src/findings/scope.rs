@@ -1,9 +1,10 @@
 //! Scopes that cost time: what the placer would do without them.
 
 use super::what_if::{WhatIf, allow};
-use super::{WORTHWHILE, called, names};
+use super::{called, names};
 use crate::record::{Finding, FindingKind, Record};
 use situ_core::reason::seconds;
+use std::cell::LazyCell;
 
 pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
     for (number, plan, calls) in called(record) {
@@ -16,11 +17,12 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
                 }
             }
         }
+        let what_if = LazyCell::new(|| WhatIf::new(record, plan));
         for (scope, nodes) in scopes {
-            let answer = WhatIf::new(plan).changed(|file| {
+            let answer = what_if.changed(|file| {
                 nodes.iter().for_each(|&n| allow(record, plan, file, n, &plan.nodes[n].costs));
             });
-            let Some(answer) = answer.filter(|answer| answer.gain > WORTHWHILE * plan.predicted) else {
+            let Some(answer) = answer.filter(|answer| answer.worthwhile) else {
                 continue;
             };
             let moved: Vec<usize> = nodes

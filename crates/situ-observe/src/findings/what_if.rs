@@ -8,9 +8,9 @@ const MOVES_PER_NODE: u64 = 50;
 /// Moves that it may try at most.
 const MOST_MOVES: u64 = 20_000;
 
-/// A plan's costs, to be changed and placed again.
-pub(super) struct WhatIf<'a> {
-    plan: &'a Plan,
+/// A plan's costs, to be changed and placed again. Where an op was measured, that counts, and not what the cost tables say.
+pub(super) struct WhatIf {
+    costs: GraphFile,
     before: f64,
 }
 
@@ -18,6 +18,8 @@ pub(super) struct WhatIf<'a> {
 pub(super) struct Answer {
     /// Seconds saved at each call.
     pub(super) gain: f64,
+    /// Whether that is worth a word.
+    pub(super) worthwhile: bool,
     pub(super) problem: Problem,
     pub(super) placement: Placement,
 }
@@ -31,19 +33,36 @@ impl Answer {
     }
 }
 
-impl<'a> WhatIf<'a> {
-    /// The plan as it is. The placer is asked once more without a change, so that luck in the search is no gain.
-    pub(super) fn new(plan: &'a Plan) -> WhatIf<'a> {
-        let again = placed(&plan.costs).map_or(f64::INFINITY, |(_, placement)| placement.makespan);
-        WhatIf { plan, before: plan.predicted.min(again) }
+impl WhatIf {
+    /// The plan as it is. The placer is asked once more without a change, so that luck in the search, and what situ will find by itself,
+    /// are no gain.
+    pub(super) fn new(record: &Record, plan: &Plan) -> WhatIf {
+        let mut costs = plan.costs.clone();
+        let mut as_it_is = costs.clone();
+        for node in &plan.nodes {
+            let at = costs.nodes.iter().position(|entry| Some(entry.id) == node.cost_id);
+            let Some(at) = at else { continue };
+            for cost in &node.costs {
+                if let Some(seconds) = costs.nodes[at].cost.get_mut(&record.devices[cost.device].name) {
+                    *seconds = cost.seconds;
+                }
+            }
+            let here = &record.devices[node.device].name;
+            as_it_is.nodes[at].cost.clone_from(&costs.nodes[at].cost);
+            as_it_is.nodes[at].cost.retain(|device, _| device == here);
+        }
+        let makespan = |file| placed(file).map_or(f64::INFINITY, |(_, placement)| placement.makespan);
+        let before = makespan(&as_it_is).min(makespan(&costs));
+        WhatIf { costs, before: if before.is_finite() { before } else { plan.predicted } }
     }
 
     /// What a change of the costs would bring; `None` where nothing can be placed then.
     pub(super) fn changed(&self, change: impl FnOnce(&mut GraphFile)) -> Option<Answer> {
-        let mut file = self.plan.costs.clone();
+        let mut file = self.costs.clone();
         change(&mut file);
         let (problem, placement) = placed(&file)?;
-        Some(Answer { gain: self.before - placement.makespan, problem, placement })
+        let gain = self.before - placement.makespan;
+        Some(Answer { gain, worthwhile: gain > super::WORTHWHILE * self.before, problem, placement })
     }
 }
 

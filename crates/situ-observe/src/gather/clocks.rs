@@ -66,7 +66,7 @@ impl Clocks {
                             }
                             StepKind::Ask(_) => {}
                             StepKind::Launch | StepKind::Branch => {
-                                if let Some(span) = call.timing(step).and_then(Timing::span) {
+                                if let Some(span) = call.timing(step).and_then(own) {
                                     note(what.device, Seen::Launched { queued: times.begins, span });
                                 }
                             }
@@ -74,7 +74,7 @@ impl Clocks {
                     }
                 }
                 Entry::Eager(eager) => {
-                    if let Some(span) = eager.timing.as_ref().and_then(|timing| timing.span()) {
+                    if let Some(span) = eager.timing.as_ref().and_then(|timing| own(timing)) {
                         note(eager.device, Seen::Launched { queued: eager.start, span });
                     }
                 }
@@ -88,11 +88,17 @@ impl Clocks {
         }
     }
 
-    /// When a launch ran, in seconds of the host's clock, if its device could tell.
+    /// When a launch ran, or the pass that it was part of, in seconds of the host's clock, if its device could tell.
     pub(super) fn span(&self, device: DeviceId, timing: &Timing) -> Option<(f64, f64)> {
-        let (offset, (start, end)) = (self.offsets.get(&device)?, timing.span()?);
+        let (offset, (start, end)) = (self.offsets.get(&device)?, own(timing)?);
         Some((start + offset, end + offset))
     }
+}
+
+/// When a launch or its pass ran, by the device's clock. A pass is handed to the device as a whole, so that it, too, begins after each
+/// of its launches did.
+fn own(timing: &Timing) -> Option<(f64, f64)> {
+    timing.span().or_else(|| timing.pass().map(|pass| (pass.start, pass.end)))
 }
 
 /// What to add to the device's times; `None` where no launch was timed.

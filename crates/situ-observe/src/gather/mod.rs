@@ -2,6 +2,7 @@
 
 mod clocks;
 mod devices;
+mod passes;
 mod plans;
 
 use crate::record::{
@@ -10,10 +11,14 @@ use crate::record::{
 };
 use clocks::Clocks;
 use devices::Devices;
+use passes::Passes;
 use plans::Plans;
-use situ_core::Reason;
+use situ_core::{DeviceId, Reason};
+use situ_device::Timing;
 use situ_runtime::function::StepKind;
-use situ_runtime::recording::{CopyEntry, EagerEntry, Entry, FunctionCall, MemoryEntry, Recorded};
+use situ_runtime::recording::{
+    CopyEntry, DeviceTimes, EagerEntry, Entry, FunctionCall, MemoryEntry, Recorded,
+};
 use situ_runtime::{Cause, Runtime};
 use std::collections::HashMap;
 use std::panic::Location;
@@ -27,6 +32,7 @@ pub(crate) fn gather(runtime: &Runtime, recorded: Recorded, title: String) -> Re
         clocks,
         devices,
         plans,
+        passes: Passes::default(),
         threads: HashMap::new(),
         eager: HashMap::new(),
         fallbacks: HashMap::new(),
@@ -36,7 +42,11 @@ pub(crate) fn gather(runtime: &Runtime, recorded: Recorded, title: String) -> Re
             title,
             began: recorded.began.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()),
             seconds: recorded.end.saturating_sub(recorded.start) as f64 * 1e-9,
-            detail: if recorded.options.device_times { Detail::Device } else { Detail::Host },
+            detail: match recorded.options.device_times {
+                DeviceTimes::Unasked => Detail::Host,
+                DeviceTimes::Passes => Detail::Pass,
+                DeviceTimes::Launches => Detail::Device,
+            },
             dropped: recorded.dropped,
             ..Record::default()
         },
@@ -68,6 +78,7 @@ struct Gathering {
     clocks: Clocks,
     devices: Devices,
     plans: Plans,
+    passes: Passes,
     threads: HashMap<u64, usize>,
     eager: HashMap<EagerKey, usize>,
     fallbacks: HashMap<(String, String, usize, String), usize>,
@@ -149,24 +160,11 @@ impl Gathering {
             }
             match what.kind {
                 StepKind::Launch | StepKind::Branch => {
-                    let span = call.timing(step).and_then(|timing| self.clocks.span(what.device, timing));
-                    let at_host = |at: f64| at - self.start as f64 * 1e-9;
-                    let (clock, start, end) = match span {
-                        Some((start, end)) => (Clock::Device, at_host(start), at_host(end)),
-                        None => (Clock::Host, queued, launched),
-                    };
-                    let op = OpRef::Node { call: number, node };
-                    let lane = what.lane;
-                    self.record.launches.push(Launch {
-                        op,
-                        device,
-                        lane,
-                        queued,
-                        launched,
-                        start,
-                        end,
-                        clock,
-                    });
+                    let (op, lane) = (OpRef::Node { call: number, node }, what.lane);
+                    let (start, end, clock, pass) = (queued, launched, Clock::Host, None);
+                    let launch = Launch { op, device, lane, queued, launched, start, end, clock, pass };
+                    let expected = self.plans.expected(plan, node, device);
+                    self.launch(launch, what.device, call.timing(step), expected);
                 }
                 StepKind::Ask(_) => {}
                 StepKind::Copy { from, bytes, reader, .. } => {
@@ -197,6 +195,24 @@ impl Gathering {
         }
     }
 
+    /// Takes a launch, with the times of its device where that has told them.
+    fn launch(&mut self, mut launch: Launch, on: DeviceId, timing: Option<&Timing>, predicted: f64) {
+        let span = timing.and_then(|timing| self.clocks.span(on, timing));
+        if let (Some(timing), Some((start, end))) = (timing, span) {
+            let at_host = |at: f64| at - self.start as f64 * 1e-9;
+            (launch.start, launch.end, launch.clock) = (at_host(start), at_host(end), Clock::Device);
+            if timing.span().is_none()
+                && let Some(pass) = timing.pass()
+            {
+                let (device, start, end) = (launch.device, launch.start, launch.end);
+                let at = self.passes.position(pass.number, device, start, end);
+                self.passes.join(at, self.record.launches.len(), predicted);
+                (launch.clock, launch.pass) = (Clock::Pass, Some(at));
+            }
+        }
+        self.record.launches.push(launch);
+    }
+
     fn eager(&mut self, entry: &EagerEntry) {
         let device = self.devices.position(entry.device);
         let source = line(entry.location);
@@ -225,14 +241,10 @@ impl Gathering {
         }
         self.record.eager[eager].count += 1;
         let (queued, launched) = (self.seconds(entry.start), self.seconds(entry.end));
-        let span = entry.timing.as_ref().and_then(|timing| self.clocks.span(entry.device, timing));
-        let at_host = |at: f64| at - self.start as f64 * 1e-9;
-        let (clock, start, end) = match span {
-            Some((start, end)) => (Clock::Device, at_host(start), at_host(end)),
-            None => (Clock::Host, queued, launched),
-        };
-        let op = OpRef::Eager { eager };
-        self.record.launches.push(Launch { op, device, lane: 0, queued, launched, start, end, clock });
+        let (op, lane, start, end) = (OpRef::Eager { eager }, 0, queued, launched);
+        let (clock, pass) = (Clock::Host, None);
+        let launch = Launch { op, device, lane, queued, launched, start, end, clock, pass };
+        self.launch(launch, entry.device, entry.timing.as_deref(), 0.0);
         if let Some(wanted) = entry.reason.wanted() {
             let (name, reason) = (entry.name.to_string(), entry.reason.to_string());
             self.fell_back(entry.op, name, wanted.to_string(), device, reason, source, 1);
@@ -293,9 +305,11 @@ impl Gathering {
     }
 
     fn finish(self) -> Record {
-        let Gathering { mut record, devices, plans, .. } = self;
+        let Gathering { mut record, devices, plans, passes, .. } = self;
+        record.passes = passes.share_out(&mut record.launches);
         record.devices = devices.into_list();
         record.plans = plans.into_list();
+        believe_what_was_measured(&mut record);
         record.launches.sort_by(|a, b| a.start.total_cmp(&b.start));
         record.copies.sort_by(|a, b| a.start.total_cmp(&b.start));
         record.waits.sort_by(|a, b| a.start.total_cmp(&b.start));
@@ -305,6 +319,18 @@ impl Gathering {
         let last = record.launches.iter().map(|l| l.end).fold(record.seconds, f64::max);
         record.seconds = last;
         record
+    }
+}
+
+/// What an op takes where it ran is what it took in this record, if it was timed by itself.
+fn believe_what_was_measured(record: &mut Record) {
+    for plan in 0..record.plans.len() {
+        for (node, seconds) in record.measured_nodes(plan) {
+            let node = &mut record.plans[plan].nodes[node];
+            if let Some(cost) = node.costs.iter_mut().find(|cost| cost.device == node.device) {
+                cost.seconds = seconds;
+            }
+        }
     }
 }
 

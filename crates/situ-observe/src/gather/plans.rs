@@ -42,6 +42,12 @@ impl Plans {
         self.copies[plan][step]
     }
 
+    /// Seconds that a node is expected to take on a device, by what was measured where that is known.
+    pub(super) fn expected(&self, plan: usize, node: usize, device: usize) -> f64 {
+        let node = &self.list[plan].nodes[node];
+        node.costs.iter().find(|cost| cost.device == device).map_or(node.seconds, |cost| cost.seconds)
+    }
+
     pub(super) fn name(&self, plan: usize, node: usize) -> String {
         self.list[plan].nodes[node].full_name()
     }
@@ -98,11 +104,13 @@ fn plan(described: &PlanDescription, devices: &mut Devices) -> (Plan, Vec<Option
         .reports
         .iter()
         .flat_map(|report| report.did.iter().map(|note| format!("{}: {note}", report.pass)));
+    let mut nodes: Vec<Node> = graph.iter().map(|(id, _)| node(described, id, devices)).collect();
+    name_the_given(&mut nodes);
     let plan = Plan {
         function: described.function.to_string(),
         signature: signature.join(", "),
         requested: spec(&described.requested),
-        nodes: graph.iter().map(|(id, _)| node(described, id, devices)).collect(),
+        nodes,
         results: graph.results().map(|value| value.node.index()).collect(),
         copies,
         lanes: described.lanes,
@@ -115,6 +123,32 @@ fn plan(described: &PlanDescription, devices: &mut Devices) -> (Plan, Vec<Option
         costs: described.costs.clone(),
     };
     (plan, copy_of_step)
+}
+
+/// Variables and captured tensors have no names of their own: each gets those of its first reader. A variable that an op under
+/// `update/dense/kernel` changes is `dense/kernel`.
+fn name_the_given(nodes: &mut [Node]) {
+    let mut names: Vec<Option<(String, Option<String>)>> = vec![None; nodes.len()];
+    for reader in nodes.iter() {
+        let updated = reader.name.strip_prefix("update/").and_then(|path| path.rsplit_once('/'));
+        for (position, input) in reader.inputs.iter().enumerate() {
+            if !matches!(nodes[input.node].kind, NodeKind::Variable | NodeKind::Capture) {
+                continue;
+            }
+            let (name, _) = names[input.node].get_or_insert_with(|| (reader.name.clone(), None));
+            if let Some((layer, weight)) = updated.filter(|_| position == 0) {
+                let layer = if name.starts_with("update/") { layer.to_string() } else { name.clone() };
+                names[input.node] = Some((layer, Some(weight.to_string())));
+            }
+        }
+    }
+    for (node, name) in nodes.iter_mut().zip(names) {
+        let Some((name, weight)) = name else { continue };
+        node.name = name;
+        if let Some(weight) = weight {
+            node.op = weight;
+        }
+    }
 }
 
 fn node(described: &PlanDescription, id: NodeId, devices: &mut Devices) -> Node {

@@ -12,10 +12,11 @@ use crate::record::{
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Call (none: eager), node or eager op, device, row, start, length, from launch to start, whether by the device's clock.
-type Launch = (Option<usize>, usize, usize, usize, i64, i64, i64, u8);
-/// From, to, bytes, cause, name, source, call, row, start, length.
-type Copy = (usize, usize, u64, CopyCause, usize, usize, Option<usize>, usize, i64, i64);
+/// Call (none: eager), node or eager op, device, row, start, length, from launch to start, whose clock (host, pass, device), pass.
+type Launch = (Option<usize>, usize, usize, usize, i64, i64, i64, u8, Option<usize>);
+/// From, to, bytes, cause, name, source, call, row, start, length, how much of it was a wait for the work before it, which of
+/// its plan's copies.
+type Copy = (usize, usize, u64, CopyCause, usize, usize, Option<usize>, usize, i64, i64, i64, Option<usize>);
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -31,6 +32,8 @@ struct Data<'a> {
     /// Plan, number, thread, start, length.
     calls: Vec<(usize, u64, usize, i64, i64)>,
     launches: Vec<Launch>,
+    /// Device, start, length, launches, ns expected.
+    passes: Vec<(usize, i64, i64, usize, i64)>,
     copies: Vec<Copy>,
     texts: Vec<&'a str>,
     gaps: Vec<Gap>,
@@ -102,15 +105,21 @@ pub(super) fn of(record: &Record) -> String {
         };
         let row = kernels.row(l.device, l.start, l.end);
         let (start, length) = (nanoseconds(l.start), nanoseconds(l.end - l.start));
-        let by_device = u8::from(l.clock == Clock::Device);
-        (call, op, l.device, row, start, length, nanoseconds(l.start - l.queued), by_device)
+        let clock = match l.clock {
+            Clock::Host => 0,
+            Clock::Pass => 1,
+            Clock::Device => 2,
+        };
+        (call, op, l.device, row, start, length, nanoseconds(l.in_queue()), clock, l.pass)
     });
     let launches = launches.collect();
-    let copies = record.copies.iter().map(|c| {
+    let waits = record.copy_waits();
+    let copies = record.copies.iter().zip(&waits).map(|(c, waited)| {
         let row = arrivals.row(c.to, c.start, c.end);
         let (name, source) = (texts.number(&c.name), texts.number(&c.source));
         let (start, length) = (nanoseconds(c.start), nanoseconds(c.end - c.start));
-        (c.from, c.to, c.bytes, c.cause, name, source, c.call, row, start, length)
+        let waited = nanoseconds(*waited);
+        (c.from, c.to, c.bytes, c.cause, name, source, c.call, row, start, length, waited, c.planned)
     });
     let copies = copies.collect();
     let busy = record.busy();
@@ -128,6 +137,10 @@ pub(super) fn of(record: &Record) -> String {
     let call = |c: &crate::record::Call| {
         (c.plan, c.number, c.thread, nanoseconds(c.start), nanoseconds(c.end - c.start))
     };
+    let pass = |p: &crate::record::Pass| {
+        let (start, length) = (nanoseconds(p.start), nanoseconds(p.end - p.start));
+        (p.device, start, length, p.launches, nanoseconds(p.predicted))
+    };
     let data = Data {
         title: &record.title,
         situ: &record.situ,
@@ -140,10 +153,11 @@ pub(super) fn of(record: &Record) -> String {
         eager: &record.eager,
         calls: record.calls.iter().map(call).collect(),
         launches,
+        passes: record.passes.iter().map(pass).collect(),
         copies,
         texts: texts.0,
         gaps: idle::gaps(record),
-        ledger: copies::ledger(record),
+        ledger: copies::ledger(record, &waits),
         memory: record.memory.iter().map(|m| (m.device, nanoseconds(m.time), m.in_use, m.reserved)).collect(),
         retraces: &record.retraces,
         replacements: &record.replacements,

@@ -34,7 +34,7 @@ type Alternative = (usize, i64, Option<(usize, u64)>);
 #[derive(Serialize)]
 struct NodeData<'a> {
     kind: NodeKind,
-    op: &'a str,
+    op: String,
     #[serde(skip_serializing_if = "str::is_empty")]
     name: &'a str,
     #[serde(skip_serializing_if = "<[Part]>::is_empty")]
@@ -69,8 +69,9 @@ pub(super) fn plans(record: &Record) -> Vec<PlanData<'_>> {
     let mut ends: Vec<f64> = record.calls.iter().map(|call| call.end).collect();
     for launch in &record.launches {
         if let OpRef::Node { call, node } = launch.op {
-            let plan = record.calls[call].plan;
-            times.entry((plan, node)).or_default().push(launch.end - launch.start);
+            if launch.is_measured(&record.devices[launch.device]) {
+                times.entry((record.calls[call].plan, node)).or_default().push(launch.end - launch.start);
+            }
             ends[call] = ends[call].max(launch.end);
         }
     }
@@ -122,7 +123,7 @@ fn plan_data<'a>(
 fn node_data(node: &Node, measured: Option<(i64, usize)>) -> NodeData<'_> {
     NodeData {
         kind: node.kind,
-        op: &node.op,
+        op: node.label(),
         name: &node.name,
         parts: &node.parts,
         of_type: type_of(node),

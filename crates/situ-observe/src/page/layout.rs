@@ -3,6 +3,7 @@
 //! A group that is opened or closed changes the size of its box and nothing else, so every group is laid out once, here, with all inside
 //! it closed. The page keeps rows and order, and pushes apart what an opened group needs room for.
 
+use super::columns::{Columns, beside};
 use crate::record::{Node, Plan};
 use dagre::graph::{Graph, GraphOptions};
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel};
@@ -10,8 +11,8 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The height of a box; rows are this and [`SPACING`] apart.
-const HEIGHT: f64 = 38.0;
-const SPACING: f64 = 22.0;
+const HEIGHT: f64 = 44.0;
+pub(super) const SPACING: f64 = 22.0;
 /// The width of a letter, about.
 const LETTER: f64 = 6.7;
 /// Up to this many boxes in one part have a layout that is worth waiting for: its time grows with more than the square.
@@ -25,9 +26,10 @@ pub(super) enum Item {
     Group(usize),
 }
 
-/// A box: what it is, its row, the middle of its wanted place in the row, its width.
+/// A box: what it is, its row, the middle of its wanted place in the row, its width, and its column: the columns of a group stay beside
+/// each other, however wide one of them becomes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub(super) struct Place(pub(super) Item, pub(super) usize, pub(super) i64, pub(super) i64);
+pub(super) struct Place(pub(super) Item, pub(super) usize, pub(super) i64, pub(super) i64, pub(super) usize);
 
 /// One name and what is in it. The first is the whole graph and has no name.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -37,20 +39,35 @@ pub(super) struct Group {
     /// The group around it.
     pub(super) parent: Option<usize>,
     pub(super) items: Vec<Place>,
+    /// What its columns show, where it has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) columns: Vec<&'static str>,
+}
+
+impl Group {
+    fn new(name: &str, parent: Option<usize>) -> Group {
+        Group { name: name.to_string(), parent, items: Vec::new(), columns: Vec::new() }
+    }
 }
 
 /// The groups of a plan, laid out.
 pub(super) fn groups(plan: &Plan) -> Vec<Group> {
-    let mut groups = vec![Group { name: String::new(), parent: None, items: Vec::new() }];
-    let mut of_name: HashMap<(usize, &str), usize> = HashMap::new();
+    let columns = Columns::of(plan);
+    let mut groups = vec![Group::new("", None)];
+    let mut of_name: HashMap<(usize, usize, &str), usize> = HashMap::new();
     let mut members: Vec<Vec<Item>> = vec![Vec::new()];
+    // Of what is in the whole graph itself.
+    let mut column: HashMap<Item, usize> = HashMap::new();
     // From the whole graph inwards, for each node.
     let mut chains: Vec<Vec<Item>> = Vec::with_capacity(plan.nodes.len());
     for (n, node) in plan.nodes.iter().enumerate() {
         let (mut at, mut chain) = (0, Vec::new());
-        for part in node.name.split('/').filter(|part| !part.is_empty()) {
-            at = *of_name.entry((at, part)).or_insert_with(|| {
-                groups.push(Group { name: part.to_string(), parent: Some(at), items: Vec::new() });
+        let (side, path) = columns.split(&node.name);
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            // Groups of one name in different columns are different groups.
+            let key = (at, if at == 0 { side } else { 0 }, part);
+            at = *of_name.entry(key).or_insert_with(|| {
+                groups.push(Group::new(part, Some(at)));
                 members.push(Vec::new());
                 members[at].push(Item::Group(groups.len() - 1));
                 groups.len() - 1
@@ -59,6 +76,7 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group> {
         }
         members[at].push(Item::Node(n));
         chain.push(Item::Node(n));
+        column.insert(chain[0], side);
         chains.push(chain);
     }
     let mut edges: Vec<BTreeSet<(Item, Item)>> = vec![BTreeSet::new(); groups.len()];
@@ -77,18 +95,23 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group> {
         }
     }
     for group in 0..groups.len() {
-        let boxes: Vec<(Item, f64)> =
-            members[group].iter().map(|item| (*item, width(*item, &plan.nodes, &groups))).collect();
-        groups[group].items = place(&boxes, &edges[group]);
+        let side = |item: &Item| if group == 0 { column.get(item).copied().unwrap_or(0) } else { 0 };
+        let boxes = members[group].iter().map(|item| (*item, width(*item, &plan.nodes, &groups), side(item)));
+        let (ahead, others): (Vec<_>, Vec<_>) = boxes.partition(|(_, _, side)| *side == 0);
+        let ahead: Vec<(Item, f64)> = ahead.into_iter().map(|(item, width, _)| (item, width)).collect();
+        let items = place(&ahead, &edges[group]);
+        groups[group].items = if others.is_empty() { items } else { beside(items, &others, &groups) };
     }
+    groups[0].columns = columns.names();
     groups
 }
 
 /// The width of a closed box, by its longer line.
 fn width(item: Item, nodes: &[Node], groups: &[Group]) -> f64 {
     let letters = match item {
-        Item::Node(n) => nodes[n].op.chars().count().max(type_of(&nodes[n]).chars().count() * 5 / 6),
-        Item::Group(g) => groups[g].name.chars().count() + 3,
+        Item::Node(n) => nodes[n].label().chars().count().max(type_of(&nodes[n]).chars().count() * 5 / 6),
+        // Below the name there is how many ops it has, and their time.
+        Item::Group(g) => (groups[g].name.chars().count() + 3).max(17),
     };
     (letters as f64).clamp(5.0, 26.0) * LETTER + 20.0
 }
@@ -102,7 +125,9 @@ pub(super) fn type_of(node: &Node) -> String {
 /// Gives each box of a group a row and a place in it.
 fn place(boxes: &[(Item, f64)], edges: &BTreeSet<(Item, Item)>) -> Vec<Place> {
     let number: HashMap<Item, usize> = boxes.iter().enumerate().map(|(n, (item, _))| (*item, n)).collect();
-    let edges: Vec<(usize, usize)> = edges.iter().map(|(a, b)| (number[a], number[b])).collect();
+    // Those to other columns are not for this one to arrange.
+    let edges = edges.iter().filter_map(|(a, b)| Some((*number.get(a)?, *number.get(b)?)));
+    let edges: Vec<(usize, usize)> = edges.collect();
     let part = |part: Vec<usize>| {
         let small = part.len() <= LAYERED;
         // It is other people's code on any graph at all: should it fail on one, that graph is shown in plain rows.
@@ -118,10 +143,10 @@ fn place(boxes: &[(Item, f64)], edges: &BTreeSet<(Item, Item)>) -> Vec<Place> {
         .into_iter()
         .map(|(n, x, y)| {
             let row = levels.binary_search(&y).unwrap_or(0);
-            Place(boxes[n].0, row, x.round() as i64, boxes[n].1.round() as i64)
+            Place(boxes[n].0, row, x.round() as i64, boxes[n].1.round() as i64, 0)
         })
         .collect();
-    items.sort_by_key(|Place(item, row, x, _)| (*row, *x, *item));
+    items.sort_by_key(|Place(item, row, x, ..)| (*row, *x, *item));
     items
 }
 
@@ -324,7 +349,7 @@ mod tests {
             let mut seen = BTreeSet::new();
             for group in &groups {
                 for pair in group.items.windows(2) {
-                    let (Place(a, row_a, x_a, w_a), Place(b, row_b, x_b, w_b)) = (&pair[0], &pair[1]);
+                    let (Place(a, row_a, x_a, w_a, _), Place(b, row_b, x_b, w_b, _)) = (&pair[0], &pair[1]);
                     let apart = row_a != row_b || x_b - x_a >= (w_a + w_b) / 2 - 1;
                     assert!(apart, "round {round}: {a:?} at {x_a} and {b:?} at {x_b}");
                 }

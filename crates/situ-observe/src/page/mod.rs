@@ -7,6 +7,7 @@
 //! Rust prepares what takes thought: rows of the timeline, why devices stood still, the layout of the graph, sums. The scripts in
 //! `assets/` draw it; they are plain, have no parts from elsewhere, and each file has one part of the page.
 
+mod columns;
 mod copies;
 mod data;
 mod graph;

@@ -43,8 +43,25 @@ pub enum Clock {
     /// The host: for a CPU, the time of the kernel; for a queue, the time to launch it.
     #[default]
     Host,
+    /// The device, but for all launches of a [`Pass`] together: each has the part of it that was expected of it, in their order.
+    Pass,
     /// The device; its clock is set by the host's as well as launches and copies allow.
     Device,
+}
+
+/// Launches that a device ran and timed as one.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Pass {
+    /// The device.
+    pub device: usize,
+    /// When the first of them began.
+    pub start: f64,
+    /// When the last of them was over.
+    pub end: f64,
+    /// How many they are.
+    pub launches: usize,
+    /// Seconds that they were expected to take together.
+    pub predicted: f64,
 }
 
 /// One kernel that ran.
@@ -67,6 +84,25 @@ pub struct Launch {
     pub end: f64,
     /// Whose clock `start` and `end` are by.
     pub clock: Clock,
+    /// The pass that it was timed with, by its position in [`Record::passes`](super::Record::passes).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass: Option<usize>,
+}
+
+impl Launch {
+    /// Whether its own time was measured, and not only that of a pass, or of handing it to a queue.
+    pub fn is_measured(&self, on: &super::Device) -> bool {
+        match self.clock {
+            Clock::Device => true,
+            Clock::Pass => false,
+            Clock::Host => on.kind == "cpu",
+        }
+    }
+
+    /// Seconds between the launch and the start: in the queue, behind other work.
+    pub fn in_queue(&self) -> f64 {
+        (self.start - self.launched).max(0.0)
+    }
 }
 
 /// Why bytes were copied.

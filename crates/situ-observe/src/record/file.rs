@@ -116,11 +116,13 @@ impl Record {
         self.eager.iter().try_for_each(|e| device(e.device))?;
         for launch in &self.launches {
             device(launch.device)?;
+            launch.pass.map_or(Ok(()), |pass| within("pass", pass, self.passes.len()))?;
             match launch.op {
                 super::OpRef::Node { call, node } => within("node", node, plan_of(call)?.nodes.len())?,
                 super::OpRef::Eager { eager } => within("eager op", eager, self.eager.len())?,
             }
         }
+        self.passes.iter().try_for_each(|pass| device(pass.device))?;
         for copy in &self.copies {
             device(copy.from)?;
             device(copy.to)?;
@@ -160,7 +162,7 @@ mod tests {
         let error = |text: &str| Record::from_json(text).unwrap_err().to_string();
         assert!(error("nonsense").contains("no JSON"), "{}", error("nonsense"));
         assert!(error("{}").contains("no version"));
-        assert!(error("{\"version\": 99}").contains("up to version 1"));
+        assert!(error("{\"version\": 99}").contains("up to version 2"));
         assert!(error("{\"version\": 1}").contains("missing field"));
         let missing = Record::load("no/such/file.json").unwrap_err().to_string();
         assert!(missing.contains("no/such/file.json"), "{missing}");

@@ -1,6 +1,6 @@
 //! Questions that every reader of a record asks.
 
-use super::{Launch, Node, OpRef, Plan, Record, full_name};
+use super::{Copy, Launch, Node, OpRef, Plan, Record, full_name};
 use std::collections::{HashMap, HashSet};
 
 /// What one op took, over all its launches.
@@ -84,6 +84,23 @@ impl Record {
         totals
     }
 
+    /// The median of what each node of a plan was measured to take, by its position; not of those that were never timed by themselves.
+    pub fn measured_nodes(&self, plan: usize) -> HashMap<usize, f64> {
+        let mut times: HashMap<usize, Vec<f64>> = HashMap::new();
+        for launch in self.launches.iter().filter(|l| l.is_measured(&self.devices[l.device])) {
+            if let OpRef::Node { call, node } = launch.op
+                && self.calls[call].plan == plan
+            {
+                times.entry(node).or_default().push(launch.end - launch.start);
+            }
+        }
+        let median = |mut times: Vec<f64>| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        };
+        times.into_iter().map(|(node, times)| (node, median(times))).collect()
+    }
+
     /// Seconds from the beginning of each call to its return or the end of its last kernel, whichever is later.
     pub fn call_lengths(&self) -> Vec<f64> {
         let mut ends: Vec<f64> = self.calls.iter().map(|call| call.end).collect();
@@ -102,6 +119,44 @@ impl Record {
             spans[launch.device].push((launch.start, launch.end));
         }
         spans.into_iter().map(union).collect()
+    }
+
+    /// Of each copy, the seconds in which it only waited for the work whose result it carries: a queue gives bytes away when they are made.
+    pub fn copy_waits(&self) -> Vec<f64> {
+        let mut made: HashMap<(usize, usize), f64> = HashMap::new();
+        let mut queued: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.devices.len()];
+        for launch in &self.launches {
+            queued[launch.device].push((launch.queued, launch.end));
+            if let OpRef::Node { call, node } = launch.op {
+                let end = made.entry((call, node)).or_insert(launch.end);
+                *end = end.max(launch.end);
+            }
+        }
+        for of_device in &mut queued {
+            of_device.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut latest = f64::NEG_INFINITY;
+            for (_, end) in of_device {
+                latest = latest.max(*end);
+                *end = latest;
+            }
+        }
+        let wait = |copy: &Copy| {
+            if self.devices[copy.from].kind == "cpu" {
+                return 0.0;
+            }
+            let planned = copy.call.and_then(|call| {
+                let producer = self.plan_of(call).copies.get(copy.planned?)?.producer?;
+                made.get(&(call, producer)).copied()
+            });
+            let before = &queued[copy.from];
+            let behind = || {
+                let count = before.partition_point(|(queued, _)| *queued <= copy.start);
+                count.checked_sub(1).map(|last| before[last].1)
+            };
+            let ready = planned.or_else(behind).unwrap_or(copy.start);
+            (ready - copy.start).clamp(0.0, (copy.end - copy.start).max(0.0))
+        };
+        self.copies.iter().map(wait).collect()
     }
 
     /// Bytes copied between memories, and how often.

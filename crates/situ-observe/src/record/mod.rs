@@ -9,7 +9,7 @@ mod incident;
 mod look;
 mod plan;
 
-pub use event::{Call, Clock, Copy, CopyCause, EagerOp, Launch, MemorySample, OpRef, Wait};
+pub use event::{Call, Clock, Copy, CopyCause, EagerOp, Launch, MemorySample, OpRef, Pass, Wait};
 pub use incident::{Fallback, Finding, FindingKind, Replacement, Retrace};
 pub use look::OpTotal;
 pub use plan::{
@@ -20,7 +20,7 @@ pub use plan::{
 use serde::{Deserialize, Serialize};
 
 /// The version of the file format that this crate writes. Older ones are read, newer ones refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// How much a recording asked of the devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -29,6 +29,8 @@ pub enum Detail {
     /// Launches by the host's clock; a queue's own work is known from its waits and copies.
     #[default]
     Host,
+    /// Passes by their device's clock: what a GPU ran as one was timed as one.
+    Pass,
     /// Every launch by its device's clock: on a GPU each gets a pass of its own, which may cost some speed.
     Device,
 }
@@ -78,6 +80,9 @@ pub struct Record {
     pub calls: Vec<Call>,
     /// Kernels that ran, by start.
     pub launches: Vec<Launch>,
+    /// What devices ran as one and timed as one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<Pass>,
     /// Bytes that were copied between memories, by start.
     pub copies: Vec<Copy>,
     /// Lanes that stood still for another, by start.

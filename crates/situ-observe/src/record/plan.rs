@@ -161,7 +161,8 @@ pub struct Node {
     pub start: f64,
     /// How long it was expected to take.
     pub seconds: f64,
-    /// What it would take on every device that has the kernel, whether or not scopes allow it there.
+    /// What it would take on every device that has the kernel, whether or not scopes allow it there: by what was measured, where that is
+    /// known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<DeviceCost>,
     /// What it would take with 64-bit types halved, on devices that have that kernel and not its own.
@@ -183,9 +184,21 @@ impl Node {
         matches!(self.kind, NodeKind::Op | NodeKind::Cond | NodeKind::While)
     }
 
-    /// The names around it and its own: `encoder/dense/matmul`.
+    /// What it does: its op, or those of the program that it does as one: `matmul + bias_add + relu`.
+    pub fn label(&self) -> String {
+        let ops: Vec<&str> = self.parts.iter().map(|part| part.op.as_str()).collect();
+        match ops.as_slice() {
+            [] => self.op.clone(),
+            [first, second, third, rest @ ..] if !rest.is_empty() => {
+                format!("{first} + {second} + {third} + {} more", rest.len())
+            }
+            few => few.join(" + "),
+        }
+    }
+
+    /// The names around it and what it does: `encoder/dense/matmul`.
     pub fn full_name(&self) -> String {
-        full_name(&self.name, &self.op)
+        full_name(&self.name, &self.label())
     }
 
     /// The full names of the ops of the program that it does.

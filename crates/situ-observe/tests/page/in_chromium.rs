@@ -4,6 +4,7 @@
 
 use crate::browser::Browser;
 use crate::made::model;
+use crate::trained;
 use situ_observe::Record;
 use std::path::PathBuf;
 
@@ -31,6 +32,7 @@ fn clicking_an_op_shows_its_reason_and_its_alternatives() {
     let page = Page::of(&record, "click");
     browser.open(&page.0);
     assert_eq!(browser.value("document.querySelector('#details').hidden"), true);
+    browser.click("#graph [data-do=open]");
     browser.click("#nodes [data-key=n3]");
     let details = browser.value("document.querySelector('#details').textContent");
     let details = details.as_str().expect("text");
@@ -166,5 +168,47 @@ fn nothing_is_wider_than_a_phone_and_both_themes_load_without_complaint() {
     }
     let empty = Page::of(&Record::default(), "empty");
     browser.open(&empty.0);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_real_training_step_is_shown_by_layer_in_three_columns_with_names_that_people_know() {
+    let Some(mut browser) = Browser::start(1280, 900) else { return };
+    let record = trained::record().expect("it trains");
+    let page = Page::of(&record, "trained");
+    browser.open(&page.0);
+    let texts = |browser: &mut Browser, selector: &str| -> Vec<String> {
+        let list = browser.value(&format!(
+            "[...document.querySelectorAll({selector:?})].map((e) => e.textContent.replace(/^[▸▾] /, ''))"
+        ));
+        list.as_array().expect("texts").iter().map(|t| t.as_str().unwrap_or_default().to_string()).collect()
+    };
+    assert_eq!(texts(&mut browser, "#nodes .head"), ["forward", "backward", "update"]);
+    let groups = texts(&mut browser, "#nodes .group > text:not(.small)");
+    for (layer, times) in [("dense", 3), ("dense_1", 3), ("loss", 2), ("metrics", 1)] {
+        assert_eq!(groups.iter().filter(|name| *name == layer).count(), times, "{layer} in {groups:?}");
+    }
+    let amounts = texts(&mut browser, "#nodes .amount");
+    assert!(!amounts.is_empty() && amounts.iter().all(|text| text.ends_with('B')), "copies: {amounts:?}");
+    let details = "document.querySelector('#details').textContent";
+    for (name, words) in [
+        ("dense/matmul + bias_add + relu", ["requested", "one kernel for", "GPU:0"]),
+        ("dense/kernel", ["is on", "f32[24, 16]", "GPU:0"]),
+        ("gradient/loss/softmax", ["CPU:0", "Copies of each call", "dense_1/matmul + bias_add"]),
+        ("update/dense/kernel/adam", ["measured", "gradient/dense/matmul", "dense/kernel"]),
+    ] {
+        browser.value(&format!(
+            "(() => {{ const find = document.querySelector('#find'); find.value = {name:?}; find.dispatchEvent(new Event('change')); }})()"
+        ));
+        let seen = browser.value(details);
+        let seen = seen.as_str().expect("text");
+        assert!(seen.contains(name), "{name} in {seen}");
+        for word in words {
+            assert!(seen.contains(word), "{word} of {name} in {seen}");
+        }
+    }
+    browser.click("#copies tr.pick");
+    let seen = browser.value(details);
+    assert!(seen.as_str().is_some_and(|text| text.contains("Copy of")), "{seen}");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

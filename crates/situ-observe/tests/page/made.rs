@@ -149,6 +149,7 @@ pub(crate) fn model(count: usize, steps: usize) -> Record {
                 start: ready,
                 end,
                 clock: if d == GPU { Clock::Device } else { Clock::Host },
+                pass: None,
             });
             free[d] = end;
             if n % 15 == 0 {

@@ -4,3 +4,4 @@ mod browser;
 mod contents;
 mod in_chromium;
 mod made;
+mod trained;

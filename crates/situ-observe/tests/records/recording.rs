@@ -2,7 +2,7 @@
 
 use super::{machine, on, square, two_layers};
 use situ_core::{DType, Result};
-use situ_observe::record::{Clock, CopyCause, NodeKind, OpRef};
+use situ_observe::record::{Clock, CopyCause, Detail, NodeKind, OpRef};
 use situ_observe::{Pattern, Profiler, Record, profile};
 use situ_tensor::{Function, name_scope, tensor, with_device};
 use situ_testkit::machines::{cpu, cpu_and, shared_cpu_and_gpu};
@@ -234,7 +234,8 @@ fn a_gpu_is_recorded_by_its_own_clock() -> Result<()> {
     on(runtime, || {
         let (f, x) = (two_layers(), square(256)?);
         f.call(&x)?;
-        let (_, record) = profile(|| (0..5).try_for_each(|_| f.call(&x)?.item::<f32>().map(drop)))?;
+        let steps = || (0..5).try_for_each(|_| f.call(&x)?.item::<f32>().map(drop));
+        let (_, record) = Profiler::new().detailed().run(steps)?;
         check(&record);
         let gpu = record.devices.iter().position(|d| d.name == "GPU:0").expect("it is there");
         let on_gpu: Vec<_> = record.launches.iter().filter(|l| l.device == gpu).collect();
@@ -243,6 +244,39 @@ fn a_gpu_is_recorded_by_its_own_clock() -> Result<()> {
         assert!(!record.devices[gpu].description.is_empty());
         let x = tensor([1.0f64])?;
         assert_eq!(x.dtype(), DType::F64);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_gpu_that_is_asked_for_passes_tells_their_times_and_launches_have_a_part_each() -> Result<()> {
+    let Some(runtime) = shared_cpu_and_gpu() else { return Ok(()) };
+    on(runtime, || {
+        let f = Function::new(|x| with_device("/GPU:0", || x.matmul(x)?.tanh()?.matmul(x)?.sum(&[])));
+        let x = with_device("/GPU:0", || square(128)?.neg())?;
+        let call = || f.call(&x)?.item::<f32>().map(drop);
+        // The first calls are measured op by op, whether they are recorded or not.
+        (0..6).try_for_each(|_| call())?;
+        let (_, record) = profile(|| (0..3).try_for_each(|_| call()))?;
+        check(&record);
+        assert_eq!((record.detail, record.passes.len()), (Detail::Pass, 3), "{:?}", record.passes);
+        for launch in record.launches.iter().filter(|l| record.devices[l.device].name == "GPU:0") {
+            assert_eq!(launch.clock, Clock::Pass);
+            let pass = &record.passes[launch.pass.expect("its pass")];
+            assert!(pass.start <= launch.start && launch.end <= pass.end + 1e-9, "{launch:?} in {pass:?}");
+            assert!(
+                launch.launched <= launch.start && launch.in_queue() >= 0.0,
+                "it waits until it is submitted"
+            );
+            assert!(!launch.is_measured(&record.devices[launch.device]));
+        }
+        for (number, pass) in record.passes.iter().enumerate() {
+            let mine = record.launches.iter().filter(|l| l.pass == Some(number));
+            assert_eq!(mine.clone().count(), pass.launches);
+            let together: f64 = mine.map(|l| l.end - l.start).sum();
+            assert!((together - (pass.end - pass.start)).abs() < 1e-9 && together > 0.0);
+        }
+        assert!(record.why(&Pattern::new("matmul")).contains("not timed by itself"));
         Ok(())
     })
 }

@@ -12,7 +12,7 @@ use super::simplify::{join, simplify};
 use crate::config::PlacementRule;
 use crate::ledger::Book;
 use crate::notice::Topic;
-use crate::recording::{Entry, FunctionCall, Stamps, nanoseconds, this_thread};
+use crate::recording::{DeviceTimes, Entry, FunctionCall, Stamps, nanoseconds, this_thread};
 use crate::runtime::{Inner, Runtime, State};
 use crate::storage::DeviceTensor;
 use crate::transfer;
@@ -254,8 +254,9 @@ impl Compiled {
         let start = nanoseconds();
         // On a CPU the host's clock says it all.
         let has_queue = self.plan.used.iter().any(|&d| self.plan.devices[d].id().kind != DeviceKind::Cpu);
-        let timed = sampled || (has_queue && recordings.device_times());
-        let stamps = Arc::new(Stamps::new(self.plan.steps(), timed));
+        let asked = if has_queue { recordings.device_times() } else { DeviceTimes::Unasked };
+        let asked = if sampled { DeviceTimes::Launches } else { asked };
+        let stamps = Arc::new(Stamps::new(self.plan.steps(), asked));
         let outcome = self.run(runtime, arguments, variables, number, &*stamps);
         let end = nanoseconds();
         stamps.sample(self.plan.used.iter().map(|&device| &self.plan.devices[device]));
@@ -278,7 +279,7 @@ impl Compiled {
         variables: &[DeviceTensor],
     ) -> Result<(Outcome, Vec<Event>)> {
         let start = nanoseconds();
-        let stamps = Stamps::new(self.plan.steps(), false);
+        let stamps = Stamps::new(self.plan.steps(), DeviceTimes::Unasked);
         let number = self.calls.fetch_add(1, Relaxed);
         let outcome = self.run(runtime, arguments, variables, number, &stamps)?;
         let mut events: Vec<Event> = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::describe::StepKind;
 use crate::logical::LogicalDevice;
-use crate::recording::StepTimes;
+use crate::recording::{DeviceTimes, StepTimes};
 use situ_core::DeviceId;
 use situ_device::Timing;
 use situ_ir::NodeId;
@@ -127,7 +127,12 @@ pub(crate) struct Timed {
 
 impl Timed {
     pub(crate) fn new(steps: usize) -> Timed {
-        Timed { timings: (0..steps).map(|_| Arc::default()).collect() }
+        Timed::asking(steps, DeviceTimes::Launches)
+    }
+
+    /// Asks devices for so much.
+    pub(crate) fn asking(steps: usize, asked: DeviceTimes) -> Timed {
+        Timed { timings: (0..steps).filter_map(|_| asked.timing()).map(Arc::new).collect() }
     }
 
     /// What a step took, if its device could tell.

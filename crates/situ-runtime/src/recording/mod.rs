@@ -13,7 +13,7 @@ pub use entry::{
     CopyEntry, EagerEntry, Entry, FallbackEntry, FunctionCall, MemoryEntry, PlacedAgain, TracedAgain,
 };
 pub(crate) use session::Recordings;
-pub use session::{Options, Recorded, Recording};
+pub use session::{DeviceTimes, Options, Recorded, Recording};
 pub(crate) use stamps::Stamps;
 pub use stamps::StepTimes;
 

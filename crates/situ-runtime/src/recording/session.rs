@@ -5,17 +5,41 @@ use super::{nanoseconds, this_thread};
 use crate::ledger::Cause;
 use crate::runtime::Runtime;
 use situ_core::{DeviceId, DeviceKind};
+use situ_device::Timing;
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::SystemTime;
 
+/// How much devices are asked of how long launches took, by their own clocks. The later ask for more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum DeviceTimes {
+    /// Nothing: only the host's clock is read.
+    Unasked,
+    /// The times of passes: what a queue runs as one is timed as one, which costs it next to nothing.
+    #[default]
+    Passes,
+    /// The time of each launch, which then needs a pass of its own.
+    Launches,
+}
+
+impl DeviceTimes {
+    /// What a device is to fill in for one launch, if it is asked at all.
+    pub(crate) fn timing(self) -> Option<Timing> {
+        match self {
+            DeviceTimes::Unasked => None,
+            DeviceTimes::Passes => Some(Timing::with_others()),
+            DeviceTimes::Launches => Some(Timing::default()),
+        }
+    }
+}
+
 /// What a recording asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Whether devices are asked how long each launch took, by their own clocks.
-    pub device_times: bool,
+    /// What devices are asked for.
+    pub device_times: DeviceTimes,
     /// How many events are kept: beyond that, the oldest go.
     pub capacity: usize,
     /// Whether only what the thread that began it does is recorded.
@@ -24,7 +48,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { device_times: true, capacity: 200_000, this_thread: false }
+        Options { device_times: DeviceTimes::default(), capacity: 200_000, this_thread: false }
     }
 }
 
@@ -76,9 +100,10 @@ impl Recordings {
         self.on.load(Relaxed)
     }
 
-    /// Whether anybody wants the devices' own times.
-    pub(crate) fn device_times(&self) -> bool {
-        self.sessions().iter().any(|session| session.options.device_times)
+    /// The most that anybody wants of the devices' own times.
+    pub(crate) fn device_times(&self) -> DeviceTimes {
+        let wanted = |session: &Arc<Session>| session.options.device_times;
+        self.sessions().iter().map(wanted).max().unwrap_or(DeviceTimes::Unasked)
     }
 
     fn sessions(&self) -> std::sync::RwLockReadGuard<'_, Vec<Arc<Session>>> {
@@ -175,7 +200,7 @@ impl Recording {
     /// Ends it. Where devices were asked for their times, their queues are waited for: they know then.
     pub fn finish(self) -> Recorded {
         let state = self.runtime.inner.state();
-        if self.session.options.device_times {
+        if self.session.options.device_times != DeviceTimes::Unasked {
             let queues = state.table.devices.iter().filter(|d| d.id().kind != DeviceKind::Cpu && d.is_open());
             for queue in queues {
                 // What went wrong in queued work is told to whoever reads its results.

@@ -2,6 +2,7 @@
 
 use super::entry::MemoryEntry;
 use super::nanoseconds;
+use super::session::DeviceTimes;
 use crate::function::{Recorder, Timed};
 use crate::logical::LogicalDevice;
 use situ_device::Timing;
@@ -39,10 +40,10 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    pub(crate) fn new(steps: usize, timed: bool) -> Stamps {
+    pub(crate) fn new(steps: usize, asked: DeviceTimes) -> Stamps {
         Stamps {
             slots: (0..steps).map(|_| Slot::default()).collect(),
-            timed: timed.then(|| Timed::new(steps)),
+            timed: (asked != DeviceTimes::Unasked).then(|| Timed::asking(steps, asked)),
             memory: Mutex::default(),
             drained: AtomicU64::new(0),
         }

@@ -55,10 +55,12 @@ function scatter(points) {
   const at = (ns) => ((Math.log10(Math.max(1, ns)) - low) / (high - low)) * (S - L - 24);
   const [x, y] = [(ns) => L + at(ns), (ns) => S - L - at(ns)];
   const marks = [];
+  const every = high - low > 5 ? 2 : 1;
   for (let p = low; p <= high; p += 1) {
     const v = 10 ** p;
+    const named = (p - low) % every === 0;
     marks.push(draw('line', { x1: x(v), x2: x(v), y1: y(10 ** low), y2: y(10 ** high), stroke: 'var(--line)' }), draw('line', { x1: x(10 ** low), x2: x(10 ** high), y1: y(v), y2: y(v), stroke: 'var(--line)' }),
-      draw('text', { x: x(v), y: S - L + 15, 'text-anchor': 'middle' }, time(v).replace('.00', '')), draw('text', { x: L - 5, y: y(v) + 4, 'text-anchor': 'end' }, time(v).replace('.00', '')));
+      named ? [draw('text', { x: x(v), y: S - L + 16, 'text-anchor': 'middle' }, tick(v)), draw('text', { x: L - 6, y: y(v) + 4, 'text-anchor': 'end' }, tick(v))] : []);
   }
   const dots = points.slice(0, 3000).map((p) => draw('circle', { cx: x(p.predicted), cy: y(p.measured), r: 4, fill: 'var(' + colourName(p.device) + ')', 'fill-opacity': 0.7, onclick: () => select({ kind: 'node', plan: p.plan, node: p.node }) },
     draw('title', {}, p.name + ' on ' + device(p.device) + ': predicted ' + time(p.predicted) + ', measured ' + time(p.measured))));
@@ -71,13 +73,13 @@ function predictionSection() {
   const body = one('#predictions .body');
   const called = data.plans.map((p, n) => [p, n]).filter(([p]) => p.took);
   if (!called.length) { body.append(make('p', { class: 'quiet' }, 'No function was called.')); return; }
-  body.append(table([['function', 'name'], ['calls', 'number'], ['predicted', 'number'], ['by what was measured', 'number wide'], ['median', 'number'], ['least', 'number wide'], ['best possible', 'number'], ['placed by', 'wide']],
+  body.append(table([['function', 'name'], ['calls', 'number'], ['predicted', 'number'], ['expected, once measured', 'number wide'], ['took (median)', 'number'], ['at least', 'number wide'], ['no placement beats', 'number wide'], ['placed by', 'wide']],
     called.map(([p]) => [p.function, p.calls, time(p.predicted), time(p.expected), time(p.took[0]), time(p.took[1]), time(p.best), p.algorithm])));
   const points = called.flatMap(([p, plan]) => p.nodes.map((node, n) => ({ node: n, plan, name: fullName(node), device: node.device, predicted: node.predicted, measured: node.measured ? node.measured[0] : 0 })).filter((q) => q.measured > 0 && q.predicted > 0));
-  if (!points.length) return;
+  if (!points.length) { body.append(make('p', { class: 'quiet' }, data.detail === 'pass' ? 'GPUs were asked for the times of passes; Profiler::detailed() has those of each op.' : 'No op was timed by itself.')); return; }
   const off = (p) => Math.abs(Math.log(p.measured / p.predicted)) * Math.max(p.measured, p.predicted);
   const worst = [...points].sort((a, b) => off(b) - off(a)).slice(0, 60);
-  body.append(make('p', { class: 'quiet' }, 'Each op that was measured; on the line, the prediction was right. Beside it, those whose prediction is off by most.'), make('div', { class: 'beside' }, scatter(points),
+  body.append(make('p', { class: 'quiet' }, 'A dot is an op that was measured; on the dashed line, the prediction was right. The table has those that are off by most.'), make('div', { class: 'beside' }, scatter(points),
     table([['op', 'name'], ['device', ''], ['predicted', 'number'], ['measured', 'number'], ['ratio', 'number']],
       worst.map((p) => ({ cells: [p.name, on(p.device), time(p.predicted), time(p.measured), digits(p.measured / p.predicted)], pick: () => select({ kind: 'node', plan: p.plan, node: p.node }) })), 8)));
 }

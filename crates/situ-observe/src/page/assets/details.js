@@ -7,12 +7,16 @@ function list(pairs) {
   const entries = pairs.filter((pair) => pair && pair[1] !== null && pair[1] !== undefined && pair[1] !== '');
   return make('dl', {}, entries.map(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));
 }
+const known = (line) => (line === 'unknown' ? '' : line);
+/** The rule, and what it says where that is more than the rule. */
+const because = (rule, text) => (!text || rule === text ? rule : !rule || text.startsWith(rule) ? text : rule + ': ' + text);
 const source = (text) => (text ? make('code', {}, text) : null);
 const link = (text, what) => make('button', { type: 'button', class: 'link', onclick: () => select(what) }, text);
 
 function nodeDetails(plan, number) {
   const node = data.plans[plan].nodes[number];
-  const copies = data.plans[plan].copies.filter((c) => c[1] === number || c[0] === number);
+  const carries = (c) => c[3] === node.device && node.inputs.some(([n]) => n === c[0]);
+  const copies = data.plans[plan].copies.filter((c) => c[1] === number || c[0] === number || carries(c));
   const alternatives = (node.alternatives || []).map(([d, ns, over]) => [
     on(d),
     make('span', { class: ns < 0 ? 'good' : ns > 0 ? 'bad' : '' }, change(ns)),
@@ -20,19 +24,20 @@ function nodeDetails(plan, number) {
   ]);
   const named = new Set((node.alternatives || []).map((a) => a[0]));
   const costs = (node.costs || []).map(([d, ns]) => [on(d), time(ns), d === node.device ? 'chosen' : named.has(d) ? '' : 'not allowed there']);
-  const reads = node.inputs.map(([n]) => [link(fullName(data.plans[plan].nodes[n]), { kind: 'node', plan, node: n }), ' ']);
+  const runs = node.kind === 'op' || node.kind === 'cond' || node.kind === 'while';
+  const reads = node.inputs.map(([n], i) => [i ? ', ' : '', link(fullName(data.plans[plan].nodes[n]), { kind: 'node', plan, node: n })]);
   return [
     make('h3', {}, fullName(node)),
     list([
-      ['runs on', on(node.device)],
-      ['requested', node.requested || 'nothing: situ decides'],
-      ['reason', make('span', { class: 'reason' }, node.rule && node.why ? node.rule + ': ' + node.why : node.why || node.rule)],
+      [runs ? 'runs on' : 'is on', on(node.device)],
+      runs && ['requested', node.requested || 'nothing: situ decides'],
+      ['reason', make('span', { class: 'reason' }, because(node.rule, node.why))],
       node.wanted && ['wanted', node.wanted],
       ['result', node.type + ', ' + bytes(node.bytes)],
-      ['predicted', time(node.predicted)],
-      ['measured', node.measured ? time(node.measured[0]) + ' (median of ' + node.measured[1] + ')' : node.kind === 'op' ? 'not in the record' : null],
-      node.parts && ['does', node.parts.map((p) => make('div', {}, fullName(p), ' ', source(p.source)))],
-      ['line', source(node.source)],
+      node.predicted > 0 && ['predicted', time(node.predicted)],
+      ['measured', node.measured ? time(node.measured[0]) + (node.measured[1] > 1 ? ' (median of ' + node.measured[1] + ')' : '') : node.kind === 'op' ? (data.detail === 'pass' ? 'not by itself: passes were timed' : 'not in the record') : null],
+      node.parts && ['one kernel for', node.parts.map((p) => make('div', {}, fullName(p), ' ', source(p.source)))],
+      ['line', source(known(node.source))],
       reads.length && ['reads', reads],
     ]),
     alternatives.length ? [make('p', { class: 'quiet' }, 'The whole call, with this op elsewhere and all else as it is:'),
@@ -51,7 +56,7 @@ function eagerDetails(index) {
     list([
       ['runs on', on(op.device)],
       ['requested', op.requested || 'nothing: situ decides'],
-      ['reason', make('span', { class: 'reason' }, op.reason.rule + ': ' + op.reason.text)],
+      ['reason', make('span', { class: 'reason' }, because(op.reason.rule, op.reason.text))],
       ['result', op.dtype + '[' + op.shape.join(', ') + ']'],
       ['ran', op.count + (op.count === 1 ? ' time, by itself' : ' times, by itself')],
       ['line', source(op.source)],
@@ -61,13 +66,24 @@ function eagerDetails(index) {
 
 function launchDetails(index) {
   const l = launch(index);
+  const clocks = { device: ', by the device\'s clock', pass: ', its part of a pass', host: data.devices[l.device].kind === 'cpu' ? '' : ', to launch it: the device was not asked' };
+  const pass = l.pass === null ? null : data.passes[l.pass];
   const when = list([
-    ['this run', time(l.length) + ', at ' + time(l.start) + (l.byDevice ? ', by the device\'s clock' : ', by the host\'s clock')],
-    l.byDevice && l.lag > 0 && ['from launch to start', time(l.lag)],
+    ['this run', time(l.length) + ', at ' + time(l.start) + clocks[l.clock]],
+    pass && ['its pass', time(pass[2]) + ' for ' + pass[3] + (pass[3] === 1 ? ' kernel' : ' kernels') + ', shared out by what was expected of each'],
+    l.clock !== 'host' && l.queued > 0 && ['in the queue', time(l.queued) + ', from launch to start'],
     l.call !== null && ['in', 'call ' + call(l.call).number + ' of ' + data.plans[call(l.call).plan].function],
   ]);
   const rest = l.call === null ? eagerDetails(l.op) : nodeDetails(call(l.call).plan, l.op);
   return [rest[0], when, rest.slice(1)];
+}
+
+/** The op whose result a copy carries, where it is known. */
+function copyOf(c) {
+  if (c.call === null || c.planned === null) return null;
+  const plan = call(c.call).plan;
+  const node = data.plans[plan].copies[c.planned][0];
+  return node === null ? null : link(fullName(data.plans[plan].nodes[node]), { kind: 'node', plan, node });
 }
 
 function copyDetails(index) {
@@ -75,9 +91,10 @@ function copyDetails(index) {
   return [
     make('h3', {}, 'Copy of ' + bytes(c.bytes)),
     list([
-      ['from', on(c.from)], ['to', on(c.to)], ['why', CAUSES[c.cause] || c.cause], ['for', c.name],
-      ['took', time(c.length) + (c.length > 0 ? ' (' + bytes(c.bytes / (c.length / 1e9)) + ' a second)' : '') + ', at ' + time(c.start)],
-      data.devices[c.from].kind === 'gpu' && ['', 'its time has the wait for the work before it in it'],
+      ['from', on(c.from)], ['to', on(c.to)], ['why', CAUSES[c.cause] || c.cause], ['of', copyOf(c)], ['for', c.name],
+      ['took', time(c.length) + ', at ' + time(c.start)],
+      c.waited > 0 && ['of it waiting', time(c.waited) + ' for the work before it'],
+      c.length > c.waited && ['speed', bytes(c.bytes / ((c.length - c.waited) / 1e9)) + ' a second'],
       c.call !== null && ['in', 'call ' + call(c.call).number + ' of ' + data.plans[call(c.call).plan].function],
       ['line', source(c.source)],
     ]),

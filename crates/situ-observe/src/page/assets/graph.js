@@ -8,7 +8,7 @@ function startGraph() {
   }
   const view = one('#nodes');
   const picker = one('#plan');
-  const [GAP, ROW, PAD, HEAD, HEIGHT] = [18, 30, 14, 24, 38];
+  const [GAP, ROW, PAD, HEAD, HEIGHT, COLUMN] = [18, 30, 14, 26, 44, 64];
   let plan = 0;
   let open = new Set();
   let boxes = new Map(); // 'n3' or 'g1' -> { x, y, w, h, item, element }
@@ -19,81 +19,108 @@ function startGraph() {
   const groupsOf = () => data.plans[plan].groups;
   const key = (item) => (item.node !== undefined ? 'n' + item.node : 'g' + item.group);
 
-  /** The size of a group's inside, and where its boxes are in it. */
+  /** The size of a group's inside, and where its boxes are in it. Columns stay beside each other, whatever is open in them. */
   function pack(group) {
     const rows = [];
-    for (const [item, row, x, w] of groupsOf()[group].items) {
+    for (const [item, row, x, w, column] of groupsOf()[group].items) {
       const inside = item.group !== undefined && open.has(item.group) ? pack(item.group) : null;
-      (rows[row] ||= []).push({ item, x, inside, w: inside ? Math.max(inside.w, w) : w, h: inside ? inside.h : HEIGHT });
+      const cells = (rows[row] ||= []);
+      (cells[column] ||= []).push({ item, x, inside, column, w: inside ? Math.max(inside.w, w) : w, h: inside ? inside.h : HEIGHT });
     }
-    let y = HEAD;
+    const titles = groupsOf()[group].columns || [];
+    let y = group === 0 && titles.length ? 2 * HEAD : HEAD;
     const all = [];
+    const columns = [];
     for (const row of rows) {
       if (!row) continue;
-      let end = -Infinity;
-      let shift = 0;
-      for (const box of row) {
-        box.left = Math.max(box.x - box.w / 2, end);
-        end = box.left + box.w + GAP;
-        shift += (box.left + box.w / 2 - box.x) / row.length;
-      }
-      const high = Math.max(...row.map((box) => box.h));
-      for (const box of row) {
-        box.left -= shift;
-        box.top = y + (high - box.h) / 2;
-        all.push(box);
-      }
+      const high = Math.max(...row.flat().map((box) => box.h));
+      row.forEach((cell, column) => {
+        let end = -Infinity;
+        let shift = 0;
+        for (const box of cell) {
+          box.left = Math.max(box.x - box.w / 2, end);
+          end = box.left + box.w + GAP;
+          shift += (box.left + box.w / 2 - box.x) / cell.length;
+        }
+        for (const box of cell) {
+          box.left -= shift;
+          box.top = y + (high - box.h) / 2;
+          (columns[column] ||= []).push(box);
+          all.push(box);
+        }
+      });
       y += high + ROW;
     }
-    const left = Math.min(0, ...all.map((box) => box.left));
-    const first = all.length ? Math.min(...all.map((box) => box.left)) : left;
-    for (const box of all) box.left += PAD - first;
-    const w = Math.max(60, ...all.map((box) => box.left + box.w)) + PAD;
-    return { w, h: y - ROW + PAD, boxes: all };
+    let at = PAD;
+    const heads = [];
+    columns.forEach((boxes, column) => {
+      const first = Math.min(...boxes.map((box) => box.left));
+      const width = Math.max(...boxes.map((box) => box.left + box.w)) - first;
+      // Further columns have one box in most rows: their boxes are of one width, and begin where the column does.
+      for (const box of boxes) box.left += at - first;
+      if (titles[column]) heads.push([titles[column], at + width / 2]);
+      at += width + COLUMN;
+    });
+    return { w: Math.max(60, at - COLUMN) + PAD, h: y - ROW + PAD, boxes: all, heads };
   }
 
-  /** The devices of a group's nodes, by predicted time. */
-  function shares(group) {
-    const sums = data.devices.map(() => 0);
-    nodesOf().forEach((node, n) => { if (above[n].includes(group) && node.kind !== 'view') sums[node.device] += Math.max(node.predicted, 1); });
-    const total = sums.reduce((a, b) => a + b, 0) || 1;
-    return sums.map((s) => s / total);
+  /** The ops of a group, their time in a call (measured, or else predicted), and the devices' shares of it. */
+  function sums(group) {
+    const of = data.devices.map(() => 0);
+    let ops = 0;
+    nodesOf().forEach((node, n) => {
+      if (!above[n].includes(group) || (node.kind !== 'op' && node.kind !== 'cond' && node.kind !== 'while')) return;
+      ops += 1;
+      of[node.device] += Math.max(node.measured ? node.measured[0] : node.predicted, 1);
+    });
+    const total = of.reduce((a, b) => a + b, 0);
+    if (!ops) nodesOf().forEach((node, n) => { if (above[n].includes(group)) of[node.device] += 1; });
+    const whole = of.reduce((a, b) => a + b, 0) || 1;
+    return { ops, ns: total, shares: of.map((s) => s / whole) };
   }
   const count = (group) => above.filter((a) => a.includes(group)).length;
   const cut = (text, w) => { const letters = Math.floor((w - 16) / 6.7); return text.length > letters ? text.slice(0, letters - 1) + '…' : text; };
 
-  function place(inside, dx, dy) {
+  function place(inside, dx, dy, around) {
     for (const box of inside.boxes) {
+      const column = around === undefined ? box.column : around;
       const [x, y] = [dx + box.left, dy + box.top];
       const element = box.item.node !== undefined ? nodeBox(box, x, y) : groupBox(box, x, y);
       element.dataset.key = key(box.item);
-      boxes.set(key(box.item), { x, y, w: box.w, h: box.h, item: box.item, element, open: !!box.inside });
+      boxes.set(key(box.item), { x, y, w: box.w, h: box.h, item: box.item, element, column, open: !!box.inside });
       layer.append(element);
-      if (box.inside) place(box.inside, x, y);
+      if (box.inside) place(box.inside, x, y, column);
     }
   }
+  const tint = (d, strong) => ({ fill: 'var(' + colourName(d) + ')', 'fill-opacity': strong });
   function nodeBox(box, x, y) {
     const node = nodesOf()[box.item.node];
     const given = node.kind !== 'op' && node.kind !== 'cond' && node.kind !== 'while';
-    return draw('g', { class: 'box node', transform: 'translate(' + x + ' ' + y + ')', tabindex: -1, role: 'button', 'aria-label': fullName(node) + ' on ' + device(node.device) },
-      draw('rect', { class: 'face', width: box.w, height: box.h, rx: given ? 18 : 5 }),
-      draw('rect', { x: given ? 12 : 0, y: box.h - 5, width: box.w - (given ? 24 : 0), height: 5, rx: 2, fill: 'var(' + colourName(node.device) + ')', opacity: given ? 0.55 : 1 }),
-      draw('text', { x: box.w / 2, y: 15, 'text-anchor': 'middle' }, cut(node.op, box.w)),
-      draw('text', { x: box.w / 2, y: 28, 'text-anchor': 'middle', class: 'small' }, cut(node.type, box.w * 1.15)));
+    const round = given ? 22 : 6;
+    return draw('g', { class: 'box node' + (given ? ' given' : ''), transform: 'translate(' + x + ' ' + y + ')', tabindex: -1, role: 'button', 'aria-label': fullName(node) + ' on ' + device(node.device) },
+      draw('rect', { class: 'face', width: box.w, height: box.h, rx: round }),
+      draw('rect', { class: 'tint', width: box.w, height: box.h, rx: round, ...tint(node.device, given ? 0.1 : 0.22) }),
+      draw('text', { x: box.w / 2, y: 19, 'text-anchor': 'middle' }, cut(node.op, box.w)),
+      draw('text', { x: box.w / 2, y: 33, 'text-anchor': 'middle', class: 'small' }, cut(node.type, box.w * 1.15)));
   }
   function groupBox(box, x, y) {
     const group = box.item.group;
     const isOpen = !!box.inside;
-    const parts = [draw('rect', { class: 'face', width: box.w, height: box.h, rx: 7 })];
+    const name = groupsOf()[group].name;
+    const parts = [draw('rect', { class: 'face', width: box.w, height: box.h, rx: 8 })];
     if (!isOpen) {
-      let at = 4;
-      shares(group).forEach((share, d) => {
-        const w = share * (box.w - 8);
-        if (w > 0) parts.push(draw('rect', { x: at, y: box.h - 9, width: w, height: 6, fill: 'var(' + colourName(d) + ')' }));
+      const { ops, ns, shares } = sums(group);
+      const most = shares.indexOf(Math.max(...shares));
+      parts.push(draw('rect', { class: 'tint', width: box.w, height: box.h, rx: 8, ...tint(most, 0.14) }));
+      let at = 0;
+      shares.forEach((share, d) => {
+        const w = share * (box.w - 16);
+        if (w > 0) parts.push(draw('rect', { x: 8 + at, y: box.h - 7, width: w, height: 4, rx: 1, ...tint(d, 1) }));
         at += w;
       });
+      const words = ops ? ops + (ops === 1 ? ' op' : ' ops') + (ns > 0 ? ', ' + time(ns) : '') : 'only views';
+      parts.push(draw('text', { x: box.w / 2, y: 31, 'text-anchor': 'middle', class: 'small' }, words));
     }
-    const name = groupsOf()[group].name;
     parts.push(draw('text', { x: isOpen ? 10 : box.w / 2, y: 17, 'text-anchor': isOpen ? 'start' : 'middle' }, (isOpen ? '▾ ' : '▸ ') + cut(name, box.w)));
     return draw('g', { class: 'box group' + (isOpen ? ' open' : ''), transform: 'translate(' + x + ' ' + y + ')', tabindex: -1, role: 'button', 'aria-expanded': isOpen, 'aria-label': 'group ' + name + ', ' + count(group) + ' ops' }, parts);
   }
@@ -104,28 +131,55 @@ function startGraph() {
     return 'n' + n;
   }
   function edges() {
-    const copied = new Set(data.plans[plan].copies.filter((c) => c[0] !== null).map((c) => c[0] + ' ' + c[3]));
+    const copies = data.plans[plan].copies.filter((c) => c[0] !== null);
+    const copied = new Set(copies.map((c) => c[0] + ' ' + c[3]));
     const seen = new Map();
     nodesOf().forEach((node, n) => {
       for (const [from, size] of node.inputs) {
         const [a, b] = [shown(from), shown(n)];
         if (a === b) continue;
-        const edge = seen.get(a + b) || { a, b, bytes: 0, copy: null };
+        const edge = seen.get(a + b) || { a, b, bytes: 0, copy: null, copied: 0 };
         edge.bytes += size;
         if (nodesOf()[from].device !== node.device || copied.has(from + ' ' + node.device)) edge.copy = nodesOf()[from].device;
         seen.set(a + b, edge);
       }
     });
-    const paths = [...seen.values()].map(({ a, b, bytes: size, copy: from }) => {
-      const [p, q] = [boxes.get(a), boxes.get(b)];
-      const [x1, y1, x2, y2] = [p.x + p.w / 2, p.y + p.h, q.x + q.w / 2, q.y];
-      const bend = Math.max(16, Math.min(60, Math.abs(y2 - y1) / 2));
-      const path = draw('path', { d: 'M' + x1 + ' ' + y1 + 'C' + x1 + ' ' + (y1 + bend) + ' ' + x2 + ' ' + (y2 - bend) + ' ' + x2 + ' ' + y2, class: from === null ? '' : 'copy' }, draw('title', {}, bytes(size)));
-      if (from !== null) path.style.stroke = 'var(' + colourName(from) + ')';
+    // A tensor is copied once, however many read it there: the amount is at the reader that it was copied for.
+    for (const [from, to, , , size] of copies) {
+      const edge = seen.get(shown(from) + shown(to));
+      if (edge) edge.copied += size;
+    }
+    const labels = [];
+    const paths = [...seen.values()].map(({ a, b, bytes: size, copy: from, copied: moved }) => {
+      const d = route(boxes.get(a), boxes.get(b));
+      const path = draw('path', { d: d.path, class: from === null ? '' : 'copy', 'marker-end': 'url(#tip-' + (from === null ? 'plain' : from) + ')' }, draw('title', {}, bytes(size) + (from === null ? '' : ', copied from ' + device(from))));
+      if (from !== null) {
+        path.style.stroke = 'var(' + colourName(from) + ')';
+        if (moved) labels.push(draw('text', { x: d.x, y: d.y, 'text-anchor': 'middle', class: 'amount' }, bytes(moved)));
+      }
       return path;
     });
-    return draw('g', {}, paths);
+    return [draw('g', {}, paths), draw('g', {}, labels)];
   }
+  /** The way of an edge: down to what is below, up to what is above, sideways to another column or within a row. */
+  function route(p, q) {
+    const [px, qx] = [p.x + p.w / 2, q.x + q.w / 2];
+    let [x1, y1, x2, y2] = [px, p.y + p.h, qx, q.y];
+    const aside = p.column !== q.column;
+    if (aside || (q.y < p.y + p.h && p.y < q.y + q.h)) {
+      // What comes from above enters above the middle, and so on: edges to one box do not lie on each other.
+      const slope = Math.sign(q.y + q.h / 2 - p.y - p.h / 2) * (aside ? 9 : 0);
+      [x1, x2] = qx > px ? [p.x + p.w, q.x] : [p.x, q.x + q.w];
+      [y1, y2] = [p.y + Math.min(p.h, 60) / 2 + slope, q.y + Math.min(q.h, 60) / 2 - slope];
+      const dx = Math.max(14, Math.min(60, Math.abs(x2 - x1) / 2)) * Math.sign(x2 - x1 || 1);
+      return { path: 'M' + x1 + ' ' + y1 + 'C' + (x1 + dx) + ' ' + y1 + ' ' + (x2 - dx) + ' ' + y2 + ' ' + x2 + ' ' + y2, x: (x1 + x2) / 2, y: (y1 + y2) / 2 - 3 };
+    }
+    if (q.y + q.h <= p.y) [y1, y2] = [p.y, q.y + q.h];
+    const dy = Math.max(14, Math.min(70, Math.abs(y2 - y1) / 2)) * Math.sign(y2 - y1 || 1);
+    return { path: 'M' + x1 + ' ' + y1 + 'C' + x1 + ' ' + (y1 + dy) + ' ' + x2 + ' ' + (y2 - dy) + ' ' + x2 + ' ' + y2, x: (x1 + x2) / 2, y: (y1 + y2) / 2 + 3 };
+  }
+  const tips = () => draw('defs', {}, ['plain', ...data.devices.keys()].map((name) => draw('marker', { id: 'tip-' + name, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: name === 'plain' ? 7 : 9, markerHeight: name === 'plain' ? 7 : 9, markerUnits: 'userSpaceOnUse', orient: 'auto' },
+    draw('path', { d: 'M0 0L8 4L0 8Z', style: 'stroke:none;fill:var(' + (name === 'plain' ? '--quiet' : colourName(name)) + ')' }))));
 
   let size = { w: 1, h: 1 };
   function build() {
@@ -136,9 +190,10 @@ function startGraph() {
     place(inside, 0, -HEAD);
     // Edges are under the boxes of ops and over the boxes of open groups.
     const first = [...layer.children].filter((e) => !e.classList.contains('open'));
-    const lines = edges();
-    layer.append(lines, ...first);
-    view.replaceChildren(layer);
+    const [lines, amounts] = edges();
+    const heads = inside.heads.map(([title, at]) => draw('text', { x: at, y: 14, 'text-anchor': 'middle', class: 'head' }, title));
+    layer.append(lines, ...first, amounts, ...heads);
+    view.replaceChildren(tips(), layer);
     mark();
     look();
   }
@@ -146,8 +201,8 @@ function startGraph() {
   function fit() {
     const [w, h] = [view.clientWidth || 800, view.clientHeight || 500];
     // Small enough to see all of it, but never too small to read: then it begins at the top.
-    const scale = Math.min(1.2, Math.max(0.8, Math.min(w / (size.w + 20), h / (size.h + 10))));
-    camera = { scale, x: (w - size.w * scale) / 2, y: size.h * scale < h ? (h - size.h * scale) / 2 + 8 : 8 };
+    const scale = Math.min(1.15, Math.max(0.75, Math.min(w / (size.w + 20), h / (size.h + 10))));
+    camera = { scale, x: Math.max(4, (w - size.w * scale) / 2), y: size.h * scale < h ? (h - size.h * scale) / 2 + 8 : 8 };
     look();
   }
   function zoom(factor, px, py) {
@@ -183,7 +238,7 @@ function startGraph() {
     for (;;) {
       level = level.flatMap((g) => groupsOf()[g].items).filter(([item]) => item.group !== undefined).map(([item]) => item.group);
       boxes += level.reduce((sum, g) => sum + groupsOf()[g].items.length, 0);
-      if (!level.length || boxes > 80) return;
+      if (!level.length || boxes > 30) return;
       level.forEach((g) => open.add(g));
     }
   }

@@ -50,12 +50,12 @@ const fullName = (op) => (op.name ? op.name + '/' + op.op : op.op);
 
 // Rows of numbers, by name.
 const launch = (i) => {
-  const [call, op, where, row, start, length, lag, byDevice] = data.launches[i];
-  return { call, op, device: where, row, start, length, lag, byDevice: byDevice === 1 };
+  const [call, op, where, row, start, length, queued, clock, pass] = data.launches[i];
+  return { call, op, device: where, row, start, length, queued, clock: ['host', 'pass', 'device'][clock], pass };
 };
 const copy = (i) => {
-  const [from, to, size, cause, name, source, call, row, start, length] = data.copies[i];
-  return { from, to, bytes: size, cause, name: data.texts[name], source: data.texts[source], call, row, start, length };
+  const [from, to, size, cause, name, source, call, row, start, length, waited, planned] = data.copies[i];
+  return { from, to, bytes: size, cause, name: data.texts[name], source: data.texts[source], call, row, start, length, waited, planned };
 };
 const call = (i) => {
   const [plan, number, thread, start, length] = data.calls[i];
@@ -87,7 +87,7 @@ let palette = {};
 /** Colours as the canvas needs them, read once for each theme. */
 function readPalette() {
   const style = getComputedStyle(document.documentElement);
-  const names = ['ink', 'quiet', 'line', 'card', 'back', 'accent', 'gap', 'gap-ink', 'mark'];
+  const names = ['ink', 'quiet', 'line', 'card', 'back', 'accent', 'gap', 'gap-ink', 'mark', 'on-device'];
   palette = { device: data.devices.map((_, d) => style.getPropertyValue(colourName(d)).trim()) };
   for (const name of names) palette[name] = style.getPropertyValue('--' + name).trim();
 }
@@ -99,12 +99,15 @@ function setTheme(name) {
   for (const watcher of themeWatchers) watcher();
 }
 
+/** Long names and paths may break behind slashes, and nowhere else if that will do. */
+const breakable = (text) => (typeof text === 'string' && text.includes('/') ? text.split(/(?<=\/)/).flatMap((part, n) => (n ? [make('wbr'), part] : [part])) : text);
+
 /** A table. Columns are [heading, class]; rows are lists of cells, or { cells, pick }. */
 function table(columns, rows, most) {
   const body = make('tbody');
   const row = (r) => {
     const cells = r.cells || r;
-    const line = make('tr', {}, columns.map(([, kind], n) => make('td', { class: kind }, cells[n])));
+    const line = make('tr', {}, columns.map(([, kind], n) => make('td', { class: kind }, breakable(cells[n]))));
     if (r.pick) {
       line.className = 'pick';
       line.tabIndex = 0;

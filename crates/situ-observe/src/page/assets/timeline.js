@@ -1,6 +1,10 @@
 // The timeline: one canvas, drawn anew whenever the view changes. Only what is in view is looked at, and what is narrower than a pixel is
 // drawn once for each pixel, so the number of events hardly matters.
 
+const FONT = 'system-ui, "DejaVu Sans", sans-serif';
+/** A time on the axis: without zeros that say nothing. */
+const tick = (ns) => (ns === 0 ? '0' : time(ns).replace(/\.0+ /, ' ').replace(/(\.\d*?)0+ /, '$1 '));
+
 function startTimeline() {
   const canvas = one('#tracks');
   const context = canvas.getContext('2d');
@@ -9,12 +13,14 @@ function startTimeline() {
   let from = 0;
   let to = whole;
   let width = 0;
+  let gutter = 0; // at the left, for the names of rows
   let waiting = false;
   let marked = null; // { row, at } of the selection, for the keys
   let hatch = null;
 
-  const x = (t) => ((t - from) / (to - from)) * width;
-  const t = (px) => from + (px / width) * (to - from);
+  const plot = () => Math.max(1, width - gutter);
+  const x = (t) => gutter + ((t - from) / (to - from)) * plot();
+  const t = (px) => from + ((px - gutter) / plot()) * (to - from);
   const show = (a, b) => {
     const span = Math.min(Math.max(b - a, 50), whole * 1.02);
     from = Math.min(Math.max(a, -0.01 * whole), 1.01 * whole - span);
@@ -31,6 +37,7 @@ function startTimeline() {
   function resize() {
     const scale = window.devicePixelRatio || 1;
     width = canvas.clientWidth;
+    gutter = width > 640 ? 92 : 68;
     canvas.style.height = height + 'px';
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
@@ -53,7 +60,7 @@ function startTimeline() {
   }
 
   function axis() {
-    const target = (to - from) / Math.max(2, width / 110);
+    const target = (to - from) / Math.max(2, plot() / 110);
     const power = 10 ** Math.floor(Math.log10(target));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= target);
     context.fillStyle = palette.quiet;
@@ -64,14 +71,14 @@ function startTimeline() {
       const px = Math.round(x(at)) + 0.5;
       context.moveTo(px, 16);
       context.lineTo(px, height);
-      context.fillText(time(at), px + 3, 12);
+      if (width - px > 40) context.fillText(tick(at), px + 3, 12);
     }
     context.stroke();
   }
 
   /** Calls `visit` with each event in view, and at most about one for each pixel. */
   function inView(row, visit) {
-    const pixel = (to - from) / width;
+    const pixel = (to - from) / plot();
     let i = row.after(from);
     while (i < row.start.length && row.start[i] < to) {
       const left = x(row.start[i]);
@@ -82,12 +89,13 @@ function startTimeline() {
     }
   }
 
+  const fits = (text, left, w) => text.length <= Math.floor((Math.min(left + w, width) - Math.max(left, gutter) - 8) / 6.4);
   function label(text, left, w, row, colour) {
-    const visible = Math.min(left + w, width) - Math.max(left, 0);
+    const visible = Math.min(left + w, width) - Math.max(left, gutter);
     const letters = Math.floor((visible - 8) / 6.4);
     if (letters < 3) return;
     context.fillStyle = colour;
-    context.fillText(text.length > letters ? text.slice(0, letters - 1) + '…' : text, Math.max(left, 0) + 4, row.top + row.height / 2 + 4);
+    context.fillText(text.length > letters ? text.slice(0, letters - 1) + '…' : text, Math.max(left, gutter) + 4, row.top + row.height / 2 + 4);
   }
 
   function paintRow(row) {
@@ -105,32 +113,67 @@ function startTimeline() {
       });
       return;
     }
-    context.fillStyle = row.kind === 'copy' ? palette.quiet : palette.device[row.device];
-    inView(row, (i, left, w) => context.fillRect(left, row.top, w > 3 ? w - 0.6 : w, row.height));
-    if (row.kind !== 'launch' || row.height < 16) return;
+    if (row.kind === 'copy') { paintCopies(row); return; }
+    context.fillStyle = palette.device[row.device];
+    inView(row, (i, left, w) => context.fillRect(left, row.top, w > 3 ? w - 0.8 : w, row.height));
+    // Gradients are darker, updates of weights paler.
     inView(row, (i, left, w) => {
-      if (w > 30) label(opOf(launch(row.index[i])).op, left, w, row, '#fff');
+      const way = directions(launch(row.index[i]));
+      if (!way || w < 1.5) return;
+      context.fillStyle = way === 'gradient' ? 'rgb(0 0 0 / .2)' : 'rgb(255 255 255 / .35)';
+      context.fillRect(left, row.top, w > 3 ? w - 0.8 : w, row.height);
+    });
+    // What was timed is the pass: a frame around the kernels that share its time.
+    context.strokeStyle = palette.ink;
+    context.lineWidth = 1.5;
+    if (row.passes) inView(row.passes, (i, left, w) => { if (w > 4) context.strokeRect(left, row.top + 0.5, w - 1, row.height - 1); });
+    if (row.height < 16) return;
+    inView(row, (i, left, w) => {
+      if (w <= 30) return;
+      const op = opOf(launch(row.index[i]));
+      label(fits(fullName(op), left, w) ? fullName(op) : op.op, left, w, row, palette['on-device']);
     });
   }
 
+  const directions = (l) => { const name = opOf(l).name || ''; return name.startsWith('gradient') ? 'gradient' : name.startsWith('update') ? 'update' : ''; };
+
+  /** A copy has the colour of where it comes from; the part in which it only waited for the work before it is pale. */
+  function paintCopies(row) {
+    inView(row, (i, left, w) => {
+      const c = copy(row.index[i]);
+      const moving = Math.max(1, (w * (c.length - c.waited)) / Math.max(1, c.length));
+      context.fillStyle = palette.device[c.from];
+      if (w - moving > 0.5) {
+        context.globalAlpha = 0.22;
+        context.fillRect(left, row.top, w - moving, row.height);
+        context.globalAlpha = 1;
+      }
+      context.fillRect(left + w - moving, row.top, moving > 3 ? moving - 0.8 : moving, row.height);
+      if (w > 44) label(bytes(c.bytes), left, w, row, w - moving > 24 ? palette.ink : palette['on-device']);
+    });
+  }
+
+  /** Arrows from the kernels of where bytes come from to where they arrive. */
   function arrows() {
-    const middle = new Map(bands.map((b) => [b.device, b.middle]));
-    let last = -10;
-    context.lineWidth = 1.3;
+    const kernels = new Map(bands.map((b) => [b.device, b.kernels]));
+    context.lineWidth = 1.2;
     for (const row of rows) {
       if (row.kind !== 'copy') continue;
-      last = -10;
+      let last = -10;
       inView(row, (i, left, w) => {
         const c = copy(row.index[i]);
-        if (!middle.has(c.from) || c.from === c.to || left - last < 7) return;
-        last = left;
-        const [x1, y1, x2] = [left, middle.get(c.from), Math.min(left + w, left + 4000)];
-        const down = row.top > y1;
-        const y2 = down ? row.top : row.top + row.height;
+        const source = kernels.get(c.from);
+        const x2 = left + w;
+        if (!source || c.from === c.to || x2 - last < 7) return;
+        last = x2;
+        const x1 = Math.max(x(c.start + c.waited), x2 - 400);
+        const down = row.top > source[0];
+        const [y1, y2] = down ? [source[1], row.top] : [source[0], row.top + row.height];
+        const bend = Math.max(8, Math.abs(y2 - y1) / 2) * (down ? 1 : -1);
         context.strokeStyle = context.fillStyle = palette.device[c.from];
         context.beginPath();
         context.moveTo(x1, y1);
-        context.bezierCurveTo(x1, (y1 + y2) / 2, x2, (y1 + y2) / 2, x2, y2);
+        context.bezierCurveTo(x1, y1 + bend, x2, y2 - bend, x2, y2);
         context.stroke();
         const tip = down ? -6 : 6;
         context.beginPath();
@@ -142,23 +185,48 @@ function startTimeline() {
     }
   }
 
-  function paint() {
-    context.clearRect(0, 0, width, height);
-    context.font = '11px system-ui, "DejaVu Sans", sans-serif';
-    axis();
-    rows.forEach(paintRow);
-    arrows();
+  /** What each row is, at the left. */
+  function names() {
+    context.fillStyle = palette.card;
+    context.fillRect(0, 0, gutter, height);
+    context.strokeStyle = palette.line;
+    context.lineWidth = 1;
+    context.strokeRect(gutter - 0.5, -1, width, height + 2);
+    context.fillStyle = palette.quiet;
+    for (const row of rows) if (row.kind === 'call') context.fillText('calls', 8, row.top + 12);
     for (const band of bands) {
       const info = data.devices[band.device];
-      const words = info.name + ' — busy ' + percent(info.busy / Math.max(1, data.ns)) + (width > 700 ? ' — ' + info.description : '');
-      context.fillStyle = palette.card;
-      context.fillRect(2, band.top - 1, context.measureText(words).width + 22, 17);
       context.fillStyle = palette.device[band.device];
-      context.fillRect(4, band.top + 3, 9, 9);
+      context.fillRect(8, band.top + 4, 9, 9);
       context.fillStyle = palette.ink;
-      context.fillText(words, 18, band.top + 12);
+      context.font = '600 12px ' + FONT;
+      context.fillText(info.name, 22, band.top + 13);
+      context.font = '11px ' + FONT;
+      context.fillStyle = palette.quiet;
+      context.fillText((gutter > 80 ? 'busy ' : '') + percent(info.busy / Math.max(1, data.ns)), gutter > 80 ? 22 : 8, band.top + 27);
+      if (band.copies && gutter > 80) context.fillText('copies in', 22, band.copies + 11);
     }
+  }
+
+  function paint() {
+    context.clearRect(0, 0, width, height);
+    context.font = '11px ' + FONT;
+    axis();
+    for (const band of bands) {
+      context.fillStyle = palette.device[band.device];
+      context.globalAlpha = 0.05;
+      context.fillRect(0, band.top - 3, width, band.bottom - band.top + 4);
+      context.globalAlpha = 1;
+    }
+    context.save();
+    context.beginPath();
+    context.rect(gutter, 0, width, height);
+    context.clip();
+    rows.forEach(paintRow);
+    arrows();
     mark();
+    context.restore();
+    names();
   }
 
   function mark() {
@@ -185,7 +253,8 @@ function startTimeline() {
     const [px, py] = [e.clientX - box.left, e.clientY - box.top];
     const row = rows.find((r) => py >= r.top - 1 && py <= r.top + r.height + 1);
     if (!row) return null;
-    const slack = (3 * (to - from)) / width;
+    if (px < gutter) return null;
+    const slack = (3 * (to - from)) / plot();
     const at = row.at(t(px), slack);
     if (at >= 0) return { row, at };
     const gap = row.gaps ? row.gaps.at(t(px), 0) : -1;
@@ -250,7 +319,7 @@ function startTimeline() {
       zoom(spread(before) / spread(now), t((now[0] + now[1]) / 2 - left));
     } else if (moved > 4) {
       tip.hidden = true;
-      const shift = (step / width) * (to - from);
+      const shift = (step / plot()) * (to - from);
       show(from - shift, to - shift);
     }
   });
@@ -269,7 +338,7 @@ function startTimeline() {
       zoom(Math.exp(Math.min(Math.max(e.deltaY, -60), 60) * 0.01), t(e.clientX - canvas.getBoundingClientRect().left));
     } else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
       e.preventDefault();
-      const shift = (e.deltaX / width) * (to - from);
+      const shift = (e.deltaX / plot()) * (to - from);
       show(from + shift, to + shift);
     }
   }, { passive: false });

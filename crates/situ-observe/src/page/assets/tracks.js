@@ -55,27 +55,33 @@ function makeRows() {
   data.devices.forEach((info, d) => {
     const [kernels, arrivals] = info.rows;
     if (kernels + arrivals === 0) return;
-    const band = { device: d, top: y + 8 };
-    y += 28;
+    y += 8;
+    const band = { device: d, top: y, copies: 0 };
     const launches = [];
     data.launches.forEach((l, i) => { if (l[2] === d) (launches[l[3]] ||= []).push(i); });
     launches.forEach((list, n) => {
       const row = new Row('launch', d, list, (i) => [data.launches[i][4], data.launches[i][5]]);
-      add(row, kernels > 6 ? 12 : 24);
+      add(row, kernels > 6 ? 12 : 26);
       if (n === 0) {
         const gaps = [];
         data.gaps.forEach((g, i) => { if (g.device === d) gaps.push(i); });
         row.gaps = new Row('gap', d, gaps, (i) => [data.gaps[i].start, data.gaps[i].ns]);
-        row.gaps.top = row.top;
-        row.gaps.height = row.height;
+        const passes = [];
+        data.passes.forEach((p, i) => { if (p[0] === d) passes.push(i); });
+        row.passes = new Row('pass', d, passes, (i) => [data.passes[i][1], data.passes[i][2]]);
+        for (const other of [row.gaps, row.passes]) Object.assign(other, { top: row.top, height: row.height });
       }
     });
-    band.middle = y - 12;
+    y = Math.max(y, band.top + 30);
+    // Arrows leave from above or below the kernels; a device without any has its name there.
+    band.kernels = [band.top, launches.length ? y - 4 : y];
     const copies = [];
     data.copies.forEach((c, i) => { if (c[1] === d) (copies[c[7]] ||= []).push(i); });
-    copies.forEach((list) => add(new Row('copy', d, list, (i) => [data.copies[i][8], data.copies[i][9]]), 10));
+    if (copies.length) { y += 4; band.copies = y; }
+    copies.forEach((list) => add(new Row('copy', d, list, (i) => [data.copies[i][8], data.copies[i][9]]), copies.length > 4 ? 10 : 14));
     band.bottom = y;
     bands.push(band);
+    y += 6;
   });
   return { rows, bands, height: y + 6 };
 }
