@@ -7,7 +7,14 @@ mod made;
 
 use made::model;
 use serde_json::Value;
-use situ_observe::tensorboard::Writer;
+use situ_core::{DType, Result};
+use situ_nn::callbacks::Callback;
+use situ_nn::losses::SparseCategoricalCrossEntropy;
+use situ_nn::metrics::SparseAccuracy;
+use situ_nn::optimizers::Adam;
+use situ_nn::{Activation, Dense, Fit, History, Progress, Sequential};
+use situ_observe::tensorboard::{TensorBoard, Writer};
+use situ_tensor::random;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -117,4 +124,60 @@ fn tensorboard_shows_curves_the_graph_by_device_and_the_times_of_a_call() {
     let stats = board.get("/data/plugin/graphs/run_metadata?run=run&tag=step%20call%200");
     assert_eq!(stats.matches("node_stats {").count(), 40, "every op of the call");
     assert!(stats.contains("node_name: \"step/encoder/layer_0/dense/matmul\""), "{stats}");
+}
+
+/// Trains a small model for three epochs, and leaves what the callback writes in a folder.
+fn train(folder: &Path) -> Result<History> {
+    let x = random::normal(&[64, 8])?;
+    let y = x.argmax(&[-1])?.cast(DType::I32)?;
+    let mut trainer =
+        Sequential::new().add(Dense::new(16).activation(Activation::Relu)).add(Dense::new(8)).compile(
+            Adam::new(1e-2),
+            SparseCategoricalCrossEntropy::from_logits(),
+            [SparseAccuracy::new()],
+        )?;
+    let callbacks: Vec<Box<dyn Callback>> =
+        vec![Box::new(TensorBoard::new(folder).every_steps(2).profile(3..5))];
+    let validation = Some((&x, &y).into());
+    trainer
+        .fit((&x, &y), Fit { epochs: 3, callbacks, validation, progress: Progress::Silent, ..Fit::default() })
+}
+
+#[test]
+fn tensorboard_follows_fit_with_training_and_validation_in_one_chart() {
+    let folder = std::env::temp_dir().join(format!("situ-fit-{}", std::process::id()));
+    let history = train(&folder).expect("it trains");
+    let Some(board) = Board::start(&folder) else {
+        let _ = std::fs::remove_dir_all(&folder);
+        return;
+    };
+    let tags = board.json("/data/plugin/scalars/tags");
+    let has = |run: &str, name: &str| tags[run].as_object().is_some_and(|tags| tags.contains_key(name));
+    for name in ["epoch/loss", "epoch/accuracy", "epoch/learning_rate", "epoch/steps_per_second", "step/loss"]
+    {
+        assert!(has("train", name), "{name} in {tags}");
+    }
+    assert!(has("validation", "epoch/loss") && !has("validation", "epoch/learning_rate"), "{tags}");
+    let points = |run: &str, tag: &str| -> Vec<(u64, f64)> {
+        let points = board.json(&format!("/data/plugin/scalars/scalars?run={run}&tag={tag}"));
+        let point = |p: &Value| (p[1].as_u64().expect("a step"), p[2].as_f64().expect("a value"));
+        points.as_array().expect("points").iter().map(point).collect()
+    };
+    for (run, figure) in [("train", "loss"), ("validation", "val_loss")] {
+        let (points, epochs) = (points(run, "epoch/loss"), history.series(figure));
+        assert_eq!(points.iter().map(|p| p.0).collect::<Vec<_>>(), [1, 2, 3], "epochs that are over");
+        assert!(
+            points.iter().zip(&epochs).all(|(point, loss)| point.1 == f64::from(*loss as f32)),
+            "{points:?} {epochs:?}"
+        );
+    }
+    assert_eq!(points("train", "step/loss").iter().map(|p| p.0).collect::<Vec<_>>(), [2, 4, 6]);
+    let graph = board.get("/data/plugin/graphs/graph?run=train");
+    for name in
+        ["train_step/dense/matmul_bias", "train_step/update/dense/kernel/adam", "train_step/dense/kernel"]
+    {
+        assert!(graph.contains(&format!("name: \"{name}\"")), "{name} in {}", &graph[..2000]);
+    }
+    let times = board.json("/data/plugin/graphs/info");
+    assert!(times.to_string().contains("train_step call 3"), "{times}");
 }

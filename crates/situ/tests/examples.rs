@@ -30,6 +30,7 @@ examples! {
     seed_003_b "../examples/seed_003_b.rs";
     seed_004_b "../examples/seed_004_b.rs";
     mnist "../examples/mnist.rs";
+    profile_training "../examples/profile_training.rs";
 }
 
 const CPU: DeviceId = DeviceId::CPU0;
@@ -435,4 +436,31 @@ fn the_network_of_mnist_learns_and_goes_on_from_its_file() {
     });
     std::fs::remove_dir_all(folder).unwrap();
     assert!(accuracy.unwrap() > 0.9, "{accuracy:?}");
+}
+
+#[test]
+fn profiled_training_has_its_layers_where_they_were_made_and_says_so_line_by_line() {
+    let (record, warnings, _) = without_gpu(|| profile_training::program(2));
+    assert!(!warnings.is_empty(), "there is no GPU:0");
+    assert!(record.findings.iter().any(|f| f.text.contains("GPU:0")), "{}", record.tables());
+    let Some((record, _, _)) = with_gpu(|| profile_training::program(2)) else { return };
+    assert_eq!((record.plans.len(), record.calls.len()), (1, 2), "compiled before");
+    let node = |name: &str| {
+        let found = record.plans[0].nodes.iter().find(|node| node.full_names().iter().any(|n| n == name));
+        found.unwrap_or_else(|| panic!("{name} in {:?}", record.op_names()))
+    };
+    for (name, device) in [
+        ("conv2d/conv2d", "GPU:0"),
+        ("gradient/conv2d/conv2d_by_filter", "GPU:0"),
+        ("update/dense_1/kernel/adam", "GPU:0"),
+        ("loss/sparse_softmax_cross_entropy", "CPU:0"),
+        ("gradient/loss/softmax", "CPU:0"),
+    ] {
+        assert_eq!(record.devices[node(name).device].name, device, "{name}");
+    }
+    for layer in ["conv2d/conv2d", "gradient/conv2d/conv2d_by_filter", "loss/sparse_softmax_cross_entropy"] {
+        assert!(node(layer).source.contains("examples/profile_training.rs:"), "{}", node(layer).source);
+    }
+    let logits = record.copies.iter().filter(|copy| copy.name.starts_with("gradient/dense_1/")).count();
+    assert_eq!(logits, 2, "the loss's gradient comes back once a step: {}", record.tables());
 }

@@ -6,10 +6,13 @@
 //! Ten small messages are all that is written, and nothing is read: they are put down byte by byte (`message`), which takes fewer lines than
 //! describing them to a library of protocol buffers would.
 
+mod callback;
 mod frame;
 mod graph;
 mod message;
 mod stats;
+
+pub use callback::TensorBoard;
 
 use crate::record::Record;
 use message::Message;
@@ -98,6 +101,11 @@ impl Writer {
 
     /// Writes what is left. Dropping the writer does so too, and tells nobody if it fails.
     pub fn finish(mut self) -> Result<()> {
+        self.flush()
+    }
+
+    /// Writes what there is so far: a TensorBoard that is open shows it when it looks again.
+    pub fn flush(&mut self) -> Result<()> {
         self.out.flush().map_err(|error| failed(&self.path, &error))
     }
 
