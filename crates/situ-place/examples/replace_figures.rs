@@ -4,9 +4,13 @@ use situ_place::{Budget, Problem, place};
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut moves = 0;
+    let (mut moves, mut rounds) = (0, 20);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
+        if arg == "--rounds" {
+            rounds = args.next().ok_or("--rounds needs a number")?.parse()?;
+            continue;
+        }
         if arg == "--moves" {
             moves = args.next().ok_or("--moves needs a number")?.parse()?;
             continue;
@@ -17,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (mut times, mut ran) = (Vec::new(), Vec::new());
         let mut gain = 0.0;
         let mut last = first;
-        for round in 0..20 {
+        for round in 0..rounds {
             for node in (round..problem.node_count()).step_by(100) {
                 for device in 0..problem.device_count() {
                     if let Some(cost) = problem.cost(node, device) {

@@ -36,7 +36,7 @@ static ALL: [&dyn Placer; 12] =
 
 /// Those that make one schedule and stop, the most useful first.
 pub(crate) static CONSTRUCTIVE: [&dyn Constructive; 8] =
-    [&Heft, &Segments, &Single, &Prices, &Peft, &Greedy, &Etf, &Cut];
+    [&Heft, &Segments, &Prices, &Peft, &Single, &Greedy, &Etf, &Cut];
 
 /// A schedule with its makespan within the memory limits.
 #[derive(Clone)]
@@ -54,6 +54,10 @@ impl Timed {
 /// An algorithm that makes one schedule and stops.
 pub(crate) trait Constructive: Send + Sync {
     fn name(&self) -> &'static str;
+
+    /// About how long it takes, in times of the first of them, and rather too much: what would not be done in time is
+    /// not begun.
+    fn effort(&self) -> f64;
 
     /// A schedule that fills no more than this share of any limited memory with what stays there; the rest is for
     /// tensors that come and go.

@@ -15,32 +15,34 @@ mod paths;
 mod segments;
 
 use crate::problem::Problem;
-use paths::{Look, Paths};
+pub(crate) use paths::Look;
+use paths::Paths;
 
 /// The largest of the bounds that need no schedule.
-pub(crate) fn lower_bound(problem: &Problem, classes: &Classes) -> f64 {
+pub(crate) fn lower_bound(problem: &Problem, classes: &Classes, look: Look) -> f64 {
     if problem.node_count() == 0 {
         return 0.0;
     }
-    let paths = Paths::new(problem, classes, Look::Around);
+    let paths = Paths::new(problem, classes, look);
     let area = area::bound(problem, classes, &paths);
     let segments = |paths: &Paths| segments::bound(problem, classes, &paths.critical(problem));
-    // A path that is long for what runs beside it may be short in segments.
-    let segments = segments(&paths).max(segments(&Paths::new(problem, classes, Look::Ahead)));
+    let segments = match look {
+        Look::Ahead => segments(&paths),
+        // A path that is long for what runs beside it may be short in segments.
+        Look::Around => segments(&paths).max(segments(&Paths::new(problem, classes, Look::Ahead))),
+    };
     paths.longest().max(area).max(segments) * ROUNDED
 }
 
 /// A weaker bound in a fraction of the time: the longest way at the least costs without copies, and the least work over
 /// all slots.
 pub(crate) fn quick_bound(problem: &Problem) -> f64 {
-    // As `ranks::upward`, but each node's costs are looked at once for the path and for the work.
     let (mut longest, mut work) = (0.0f64, 0.0);
     let mut rank = vec![0.0f64; problem.node_count()];
     for &node in problem.order.iter().rev() {
         let node = node as usize;
-        let allowed = problem.unit_of(node).allowed.iter();
-        let least = allowed.map(|&d| problem.seconds(node, d.into())).fold(f64::INFINITY, f64::min);
-        let below = problem.outs(node).map(|e| rank[e.to as usize]).fold(0.0, f64::max);
+        let least = problem.least[node];
+        let below = problem.readers.row(node).iter().map(|&to| rank[to as usize]).fold(0.0, f64::max);
         rank[node] = below + least;
         longest = longest.max(rank[node]);
         if least.is_finite() {

@@ -199,7 +199,7 @@ impl<'p> Engine<'p> {
             self.trial.touch(self.place[member] as usize);
             // Copies that serve several readers differently may change for readers before this one.
             for edge in problem.ins(member) {
-                if !problem.uniform[edge.from as usize] {
+                if !problem.sent[edge.from as usize].uniform {
                     self.trial.first = self.trial.first.min(self.place[edge.from as usize] as usize);
                 }
             }
@@ -382,7 +382,7 @@ impl<'p> Engine<'p> {
             let there = if home == device {
                 self.finish[from]
             } else if edge.price != NONE {
-                let seconds = if problem.uniform[from] {
+                let seconds = if problem.sent[from].uniform {
                     problem.prices.seconds(edge.price, home, device)
                 } else {
                     problem.priced_copy(from, &self.devices, device)

@@ -101,22 +101,24 @@ pub(crate) fn reasons(problem: &Problem, schedule: &Schedule) -> Vec<Reason> {
     let names: Vec<Arc<str>> = problem.devices.iter().map(|d| Arc::from(d.name.as_str())).collect();
     let mut explain = Explain { problem, schedule, engine: None, fill, names, steps: STEPS };
     let leaders: Vec<usize> = problem.units.iter().map(|u| leader(problem, &u.members)).collect();
-    let of_leader: Vec<Option<Reason>> =
-        leaders.iter().map(|&n| fixed(problem, n).is_none().then(|| explain.by_cost(n))).collect();
-    (0..problem.node_count())
-        .map(|node| {
-            let unit = problem.nodes[node].unit as usize;
-            match (fixed(problem, node), &of_leader[unit]) {
-                (Some(reason), _) => reason,
-                (None, Some(reason)) if leaders[unit] == node => reason.clone(),
-                (None, _) => Reason::Colocated { with: problem.name_of(leaders[unit]) },
+    let reason = |node: usize| {
+        let leader = leaders[problem.nodes[node].unit as usize];
+        fixed(problem, node).unwrap_or_else(|| {
+            if leader == node {
+                explain.by_cost(node)
+            } else {
+                Reason::Colocated { with: problem.name_of(leader) }
             }
         })
-        .collect()
+    };
+    (0..problem.node_count()).map(reason).collect()
 }
 
 /// The member that costs the most decides for its group.
 fn leader(problem: &Problem, members: &[u32]) -> usize {
+    if let [only] = members {
+        return *only as usize;
+    }
     let weight =
         |n: usize| problem.unit_of(n).allowed.iter().map(|&d| problem.seconds(n, d.into())).sum::<f64>();
     let members = members.iter().map(|&n| n as usize);
@@ -137,23 +139,26 @@ impl<'a> Explain<'a> {
         let problem = self.problem;
         let unit = problem.nodes[node].unit as usize;
         let here = self.schedule.devices[node];
-        let allowed = problem.units[unit].allowed.iter();
-        let works: SmallVec<[(u16, f64); 8]> = allowed
-            .map(|&d| {
-                let members = problem.units[unit].members.iter();
-                (d, members.map(|&m| problem.seconds(m as usize, d.into())).sum::<f64>())
-            })
-            .collect();
-        let work = |d: u16| works.iter().find(|w| w.0 == d).map_or(f64::INFINITY, |w| w.1);
-        let others = works.iter().filter(|w| w.0 != here);
-        let Some(&(fastest, least)) = others.clone().min_by(|a, b| a.1.total_cmp(&b.1)) else {
-            return Reason::OnlyDevice;
-        };
-        if work(here) <= least {
+        let members = &problem.units[unit].members;
+        let work = |d: u16| members.iter().map(|&m| problem.seconds(m as usize, d.into())).sum::<f64>();
+        let here_work = work(here);
+        // The fastest of the others, and the fastest that is slower than here.
+        let mut least: Option<(u16, f64)> = None;
+        let mut slower: Option<(u16, f64)> = None;
+        for &device in problem.units[unit].allowed.iter().filter(|&&d| d != here) {
+            let seconds = work(device);
+            if least.is_none_or(|l| seconds < l.1) {
+                least = Some((device, seconds));
+            }
+            if seconds > here_work && slower.is_none_or(|l| seconds < l.1) {
+                slower = Some((device, seconds));
+            }
+        }
+        let Some((fastest, least)) = least else { return Reason::OnlyDevice };
+        if here_work <= least {
             // A twin that is just as fast says little; the next slower device says why it is not there.
-            let slower = others.filter(|w| w.1 > work(here)).min_by(|a, b| a.1.total_cmp(&b.1));
-            let &(than, seconds) = slower.unwrap_or(&(fastest, least));
-            return Reason::Faster { than: self.name(than), saves: seconds - work(here) };
+            let (than, seconds) = slower.unwrap_or((fastest, least));
+            return Reason::Faster { than: self.name(than), saves: seconds - here_work };
         }
         self.fill.take(problem, unit, here.into());
         let fits = self.fill.fits(problem, unit, fastest.into());
@@ -161,7 +166,7 @@ impl<'a> Explain<'a> {
         if !fits {
             return Reason::MemoryLimit { full: self.name(fastest) };
         }
-        let (stay, go) = (work(here) + self.copies(unit, here), work(fastest) + self.copies(unit, fastest));
+        let (stay, go) = (here_work + self.copies(unit, here), least + self.copies(unit, fastest));
         if stay < go {
             return Reason::CheaperThanMoving { to: self.name(fastest), saves: go - stay };
         }
@@ -207,7 +212,7 @@ impl<'a> Explain<'a> {
                     seconds += problem.edge_copy(e, devices[from], device);
                 }
             }
-            let mut reached: Vec<u16> = Vec::new();
+            let mut reached: SmallVec<[u16; 8]> = SmallVec::new();
             for &e in problem.out_edges.row(member) {
                 let to = problem.edges[e as usize].to as usize;
                 if problem.nodes[to].unit as usize != unit && !reached.contains(&devices[to]) {

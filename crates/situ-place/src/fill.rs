@@ -120,7 +120,7 @@ impl Fill {
 /// run on, or groups that are larger than all their devices together; of several, the one that is missed by most.
 pub(crate) fn impossible(problem: &Problem) -> Option<PlaceError> {
     let fill = Fill::new(problem);
-    let mut sets: Vec<&[u16]> = problem.units.iter().map(|u| u.allowed.as_slice()).collect();
+    let mut sets: Vec<&[u16]> = problem.units.iter().map(|u| &u.allowed[..]).collect();
     sets.sort_unstable();
     sets.dedup();
     let mut worst: Option<MemoryShortage> = None;

@@ -99,6 +99,10 @@ impl Budget {
     }
 }
 
+/// What is much of the time, and what is put aside then, as shares of it.
+const MUCH: f64 = 0.05;
+const SPARE: f64 = 0.2;
+
 /// A clock that is read only where the budget is in seconds, so that other runs do not depend on time.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline {
@@ -113,6 +117,12 @@ impl Deadline {
 
     pub(crate) fn passed(&self) -> bool {
         self.seconds.is_some_and(|s| self.begun.elapsed().as_secs_f64() >= s)
+    }
+
+    /// Where the first step took much of the time, so may others take longer than they should: a little is put aside.
+    pub(crate) fn with_spare(self, one: f64) -> Deadline {
+        let spare = self.seconds.filter(|s| one > s * MUCH).map_or(0.0, |s| s * SPARE);
+        self.sooner(spare)
     }
 
     /// A deadline so many seconds before this one.

@@ -56,11 +56,16 @@ pub(crate) fn improve(
         let part = purse.part(quota);
         let run = |lane: &mut Lane<'_>| lane.epoch(&classes, &best, bound, part.clone());
         let found = in_threads(&mut lanes, budget.threads, &run);
+        let begun = purse.spent;
         for (timed, spent) in found {
             purse.spend(spent);
             if let Some(timed) = timed.filter(|t| t.makespan < best.makespan) {
                 best = timed;
             }
+        }
+        // What is left of the time is too short for anything.
+        if purse.spent == begun {
+            break;
         }
         if let Some(watch) = &budget.watch {
             watch.0(&Progress {
@@ -148,7 +153,8 @@ impl<'p> Lane<'p> {
             best = Some(sweeps.best()).filter(|b| b.makespan < from.makespan).cloned();
         }
         let swept = (best.as_ref().map_or(0.0, |b| from.makespan - b.makespan), purse.spent);
-        if purse.left() > 0 && self.share < 1.0 && !purse.is_empty() {
+        let is_over = purse.left() == 0 || purse.is_empty() || purse.is_short_of(purse.one);
+        if self.share < 1.0 && !is_over {
             self.walk(best.as_ref().unwrap_or(from), &mut purse, bound);
             let walked = self.walk.as_ref().map(Search::best);
             let before = from.makespan - swept.0;

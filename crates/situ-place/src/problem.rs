@@ -19,8 +19,10 @@ pub use allowed::Relaxed;
 pub use build::ProblemBuilder;
 pub(crate) use prices::PriceBook;
 pub(crate) use routes::{Route, Routes};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How strictly the nodes' device requests are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,12 +65,23 @@ pub(crate) struct ResidentRow {
 /// Nodes that share a device: a colocation group, or a single node.
 #[derive(Clone)]
 pub(crate) struct Unit {
-    pub members: Vec<u32>,
+    pub members: SmallVec<[u32; 2]>,
     pub label: Option<String>,
-    /// The devices that all members can and may run on, in order.
-    pub allowed: Vec<u16>,
+    /// The devices that all members can and may run on, in order; groups with the same devices share the list.
+    pub allowed: Arc<[u16]>,
     /// Set where a request had to give way.
     pub relaxed: Option<Relaxed>,
+}
+
+/// What a node's readers ask for.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent {
+    /// Bytes of the first reader's copy.
+    pub bytes: f64,
+    /// The row of the first reader in the price book, or [`NONE`].
+    pub price: u32,
+    /// Whether every reader asks for the same.
+    pub uniform: bool,
 }
 
 /// A list of lists in two flat arrays.
@@ -107,6 +120,11 @@ impl Csr {
     }
 }
 
+/// The least of a node's costs on these devices; infinite where there is none.
+pub(crate) fn least(costs: &[f64], devices: usize, node: usize, allowed: &[u16]) -> f64 {
+    allowed.iter().map(|&d| costs[node * devices + d as usize]).fold(f64::INFINITY, f64::min)
+}
+
 /// A cost graph on a machine; see the module's page.
 #[derive(Clone)]
 pub struct Problem {
@@ -121,6 +139,8 @@ pub struct Problem {
     pub(crate) nodes: Vec<NodeRow>,
     /// Seconds of node × device; infinite where it can't run.
     pub(crate) costs: Vec<f64>,
+    /// The least seconds of each node on any device that it may be placed on.
+    pub(crate) least: Vec<f64>,
     /// Node → residents.
     pub(crate) uses: Csr,
     pub(crate) edges: Vec<EdgeRow>,
@@ -128,11 +148,14 @@ pub struct Problem {
     pub(crate) out_edges: Csr,
     /// Node → edges that enter it.
     pub(crate) in_edges: Csr,
+    /// Node → its inputs, one for each edge that enters it: what timing reads, without a look at the edges.
+    pub(crate) inputs: Csr,
+    /// Node → its readers, one for each edge that leaves it.
+    pub(crate) readers: Csr,
     pub(crate) prices: PriceBook,
     pub(crate) units: Vec<Unit>,
     pub(crate) order: Vec<u32>,
-    /// Whether every reader of a node asks for the same.
-    pub(crate) uniform: Vec<bool>,
+    pub(crate) sent: Vec<Sent>,
     pub(crate) unplaceable: Option<PlaceError>,
 }
 
@@ -207,6 +230,7 @@ impl Problem {
         let ok = slot.is_finite() && seconds.is_finite() && seconds >= 0.0;
         if ok {
             *slot = seconds;
+            self.least[node] = least(&self.costs, self.devices.len(), node, &self.unit_of(node).allowed);
         }
         ok
     }
@@ -270,7 +294,7 @@ impl Problem {
     /// Whether a node's readers have prices of their own instead of the links.
     #[inline]
     pub(crate) fn is_priced(&self, node: usize) -> bool {
-        self.out_edges.row(node).first().is_some_and(|&e| self.edges[e as usize].price != NONE)
+        self.sent[node].price != NONE
     }
 
     /// Seconds of serving one edge from one device to another without contention; infinite where it can't be.

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Purse {
     pub moves: u64,
     pub spent: u64,
+    /// How long one list schedule takes, about, in seconds.
+    pub one: f64,
     clock: Deadline,
     stop: Option<Arc<AtomicBool>>,
     /// The next count of moves at which the clock is read.
@@ -19,8 +21,8 @@ pub(crate) struct Purse {
 const BETWEEN_LOOKS: u64 = 32;
 
 impl Purse {
-    pub(crate) fn new(budget: &Budget, clock: Deadline) -> Purse {
-        Purse { moves: budget.moves, spent: 0, clock, stop: budget.stop.clone(), look: 0, over: false }
+    pub(crate) fn new(budget: &Budget, clock: Deadline, one: f64) -> Purse {
+        Purse { moves: budget.moves, spent: 0, one, clock, stop: budget.stop.clone(), look: 0, over: false }
     }
 
     /// A purse with some of the moves, for one of several searches.
@@ -42,6 +44,11 @@ impl Purse {
             self.over |= self.is_over();
         }
         self.over || self.spent >= self.moves
+    }
+
+    /// Whether something that takes so many seconds would not be done in time.
+    pub(crate) fn is_short_of(&self, seconds: f64) -> bool {
+        self.clock.sooner(seconds).passed()
     }
 
     /// Whether the time is over, or somebody asked to stop.

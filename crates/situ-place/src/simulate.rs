@@ -16,11 +16,11 @@ mod sort;
 use crate::busy::Busy;
 use crate::error::{MemoryShortage, PlaceError};
 use crate::placement::{Schedule, Transfer};
-use crate::problem::{Problem, Route};
+use crate::problem::{NONE, Problem, Route};
 pub(crate) use clock::Clock;
 use delay::Delays;
-pub(crate) use peak::{all_fits, peaks, static_bytes};
-use smallvec::SmallVec;
+use peak::peaks;
+pub(crate) use peak::{all_fits, static_bytes};
 use sort::sort_by_time;
 
 /// The times that follow from a schedule.
@@ -89,6 +89,62 @@ fn instant(time: f64) -> u64 {
     (time + 0.0).to_bits()
 }
 
+/// A copy while a run makes it: as [`Transfer`], in fewer bytes.
+#[derive(Clone, Copy)]
+struct Copied {
+    start: f64,
+    finish: f64,
+    bytes: f64,
+    node: u32,
+    from: u16,
+    to: u16,
+    /// The copy of the same output that was made before this one, or [`NONE`].
+    before: u32,
+}
+
+/// The copies of every node's output, in the order in which they were made.
+struct Copies {
+    all: Vec<Copied>,
+    /// The place of each node's newest copy, or [`NONE`].
+    newest: Vec<u32>,
+}
+
+impl Copies {
+    fn new(nodes: usize) -> Copies {
+        Copies { all: Vec::with_capacity(nodes), newest: vec![NONE; nodes] }
+    }
+
+    fn add(&mut self, copy: Copied) {
+        let place = self.all.len() as u32;
+        let before = std::mem::replace(&mut self.newest[copy.node as usize], place);
+        self.all.push(Copied { before, ..copy });
+    }
+
+    /// The places of a node's copies.
+    #[inline]
+    fn of(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let some = |copy: u32| (copy != NONE).then_some(copy as usize);
+        std::iter::successors(some(self.newest[node]), move |&copy| some(self.all[copy].before))
+    }
+
+    /// The copy of a node's output on a device.
+    #[inline]
+    fn to(&self, node: usize, device: u16) -> Option<usize> {
+        self.of(node).find(|&copy| self.all[copy].to == device)
+    }
+
+    /// In the order of their starts.
+    fn by_start(&self, makespan: f64) -> Vec<Transfer> {
+        let mut by_start: Vec<(f64, u32)> = self.all.iter().map(|copy| copy.start).zip(0..).collect();
+        sort_by_time(&mut by_start, makespan, |t| t.0, |t| (instant(t.0), t.1));
+        let transfer = |&(_, place): &(f64, u32)| {
+            let Copied { start, finish, bytes, node, from, to, .. } = self.all[place as usize];
+            Transfer { node: node as usize, from: from.into(), to: to.into(), start, finish, bytes }
+        };
+        by_start.iter().map(transfer).collect()
+    }
+}
+
 struct Run<'a> {
     problem: &'a Problem,
     devices: &'a [u16],
@@ -99,9 +155,7 @@ struct Run<'a> {
     channels: Vec<Busy>,
     /// Per channel, gaps that are too short for every copy.
     useless: Vec<f64>,
-    transfers: Vec<Transfer>,
-    /// Per node, the copies of its output, as places in `transfers`.
-    copies: Vec<SmallVec<[u32; 2]>>,
+    copies: Copies,
     delays: Option<Delays<'a>>,
 }
 
@@ -117,8 +171,7 @@ impl<'a> Run<'a> {
             clock: Clock::new(problem),
             channels: vec![Busy::default(); problem.routes.channels],
             useless: problem.routes.shortest_copies(),
-            transfers: Vec::new(),
-            copies: vec![SmallVec::new(); count],
+            copies: Copies::new(count),
             delays,
         }
     }
@@ -134,16 +187,11 @@ impl<'a> Run<'a> {
     fn timeline(mut self) -> Result<Timeline, PlaceError> {
         self.run()?;
         let makespan = self.makespan();
-        let peak_memory =
-            peaks(self.problem, self.devices, &self.start, &self.finish, &self.transfers, makespan);
-        let transfers = &self.transfers;
-        let mut by_start: Vec<u32> = (0..transfers.len() as u32).collect();
-        let start = |&i: &u32| transfers[i as usize].start;
-        sort_by_time(&mut by_start, makespan, start, |i| (instant(start(i)), *i));
+        let peak_memory = peaks(&self, makespan);
         Ok(Timeline {
             start: self.start,
             finish: self.finish,
-            transfers: by_start.iter().map(|&i| transfers[i as usize]).collect(),
+            transfers: self.copies.by_start(makespan),
             peak_memory,
             makespan,
         })
@@ -153,14 +201,10 @@ impl<'a> Run<'a> {
         let problem = self.problem;
         let device = self.devices[node];
         let mut ready = 0.0f64;
-        for edge in problem.ins(node) {
-            let from = edge.from as usize;
-            let there = if self.devices[from] == device {
-                self.finish[from]
-            } else {
-                let copy = self.copy(from, device)?;
-                self.transfers[copy].finish
-            };
+        for &from in problem.inputs.row(node) {
+            let from = from as usize;
+            let there =
+                if self.devices[from] == device { self.finish[from] } else { self.copy(from, device)? };
             ready = ready.max(there);
         }
         let seconds = problem.seconds(node, device.into());
@@ -178,11 +222,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The copy of a node's output to a device; made if it is not there yet.
-    fn copy(&mut self, node: usize, to: u16) -> Result<usize, PlaceError> {
-        if let Some(&copy) = self.copies[node].iter().find(|&&c| self.transfers[c as usize].to == to as usize)
-        {
-            return Ok(copy as usize);
+    /// When a copy of a node's output is on a device; made if there is none yet.
+    fn copy(&mut self, node: usize, to: u16) -> Result<f64, PlaceError> {
+        if let Some(copy) = self.copies.to(node, to) {
+            return Ok(self.copies.all[copy].finish);
         }
         let problem = self.problem;
         let home = self.devices[node];
@@ -204,8 +247,8 @@ impl<'a> Run<'a> {
             Route::None => return Err(no_route()),
             Route::Direct(_) => (home, self.finish[node]),
             Route::Via(middle) => {
-                let first = self.copy(node, middle)?;
-                (middle, self.transfers[first].finish)
+                let there = self.copy(node, middle)?;
+                (middle, there)
             }
         };
         let Some(&link) = problem.routes.link(from, to) else { return Err(no_route()) };
@@ -226,14 +269,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn add_copy(&mut self, node: usize, from: u16, to: u16, start: f64, finish: f64, bytes: f64) -> usize {
-        self.transfers.push(Transfer { node, from: from.into(), to: to.into(), start, finish, bytes });
-        let copy = self.transfers.len() - 1;
-        self.copies[node].push(copy as u32);
+    fn add_copy(&mut self, node: usize, from: u16, to: u16, start: f64, finish: f64, bytes: f64) -> f64 {
+        self.copies.add(Copied { start, finish, bytes, node: node as u32, from, to, before: NONE });
         if let Some(delays) = &mut self.delays {
             delays.copied(node, from, to, start, finish, bytes);
         }
-        copy
+        finish
     }
 
     fn short(&self, node: usize, device: u16, missing: f64) -> PlaceError {
@@ -253,9 +294,8 @@ impl Problem {
     #[inline]
     pub(crate) fn priced_copy(&self, node: usize, devices: &[u16], to: u16) -> f64 {
         let home = devices[node];
-        if self.uniform[node] {
-            let first = self.edges[self.out_edges.row(node)[0] as usize];
-            return self.prices.seconds(first.price, home, to);
+        if self.sent[node].uniform {
+            return self.prices.seconds(self.sent[node].price, home, to);
         }
         let served = self.outs(node).filter(|e| devices[e.to as usize] == to);
         served.map(|e| self.prices.seconds(e.price, home, to)).fold(0.0, f64::max)
@@ -263,8 +303,8 @@ impl Problem {
 
     /// The most bytes that any reader of a node asks for.
     pub(crate) fn most_bytes(&self, node: usize) -> f64 {
-        if self.uniform[node] {
-            return self.out_edges.row(node).first().map_or(0.0, |&e| self.edges[e as usize].bytes);
+        if self.sent[node].uniform {
+            return self.sent[node].bytes;
         }
         self.outs(node).map(|e| e.bytes).fold(0.0, f64::max)
     }
@@ -272,8 +312,8 @@ impl Problem {
     /// Bytes of the copy that serves all readers of a node on a device, and those reached through it.
     #[inline]
     pub(crate) fn copied_bytes(&self, node: usize, devices: &[u16], to: u16) -> f64 {
-        if self.uniform[node] {
-            return self.edges[self.out_edges.row(node)[0] as usize].bytes;
+        if self.sent[node].uniform {
+            return self.sent[node].bytes;
         }
         let home = devices[node];
         let served = self.outs(node).filter(|e| {

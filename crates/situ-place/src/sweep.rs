@@ -68,13 +68,18 @@ impl<'p> Sweeps<'p> {
         self.find_starts();
         let price = price(self.problem);
         let begun = purse.spent;
-        while purse.spent - begun < moves && !purse.is_empty() && self.best.makespan > bound {
+        let mut slowest = 2.0 * purse.one;
+        let mut clock = purse.elapsed();
+        let is_over = |purse: &mut Purse, slowest: f64| purse.is_empty() || purse.is_short_of(slowest);
+        while purse.spent - begun < moves && !is_over(purse, slowest) && self.best.makespan > bound {
             let progress = (purse.spent - begun) as f64 / moves as f64;
             purse.spend(price);
             let heat = WARM * (COLD / WARM).powf(progress);
             if let Some(timed) = self.sweep() {
                 self.weigh(timed, heat);
             }
+            let now = purse.elapsed();
+            slowest = slowest.max(now - std::mem::replace(&mut clock, now));
         }
     }
 

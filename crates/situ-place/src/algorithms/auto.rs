@@ -3,7 +3,7 @@
 //! placement that still fits, the improving begins at once: never worse than that one, in a fraction of the time.
 
 use super::{Best, CONSTRUCTIVE, Timed, within_memory};
-use crate::bounds::{Classes, lower_bound, quick_bound};
+use crate::bounds::{Classes, Look, lower_bound, quick_bound};
 use crate::error::PlaceError;
 use crate::fill::impossible;
 use crate::placement::{Bound, Draft, Placement, Schedule};
@@ -12,6 +12,10 @@ use crate::portfolio::{Means, improve};
 use crate::problem::Problem;
 use crate::purse::Purse;
 use crate::simulate::{Timeline, simulate};
+
+/// How long it takes to find the bound, and to finish the answer, in times of the first algorithm.
+const BOUND: f64 = 4.0;
+const FINISH: f64 = 1.0;
 
 /// Everything; see the module's page.
 pub struct Auto;
@@ -56,10 +60,16 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
     let clock = Deadline::new(budget);
     problem.require_placeable()?;
     let start = begin(name, problem, budget, clock)?;
-    let is_warm = start.timeline.is_some();
-    let least = if is_warm { quick_bound(problem) } else { lower_bound(problem, &Classes::new(problem)) };
-    let bound = if is_warm { Bound::Is(least) } else { Bound::AtLeast(least) };
-    let mut purse = Purse::new(budget, clock.sooner(start.one));
+    let end = clock.with_spare(start.one).sooner(FINISH * start.one);
+    let (least, bound) = if start.timeline.is_some() {
+        let least = quick_bound(problem);
+        (least, Bound::Is(least))
+    } else {
+        let look = if end.sooner(BOUND * start.one).passed() { Look::Ahead } else { Look::Around };
+        let least = lower_bound(problem, &Classes::new(problem), look);
+        (least, Bound::AtLeast(least))
+    };
+    let mut purse = Purse::new(budget, end, start.one);
     let before = start.timed.makespan;
     let found = improve(problem, start.timed, least, means, budget, &mut purse);
     // What was not improved has its times already.
@@ -70,14 +80,14 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
 
 struct Start {
     timed: Timed,
-    /// How long the first algorithm took, in seconds: about what finishing the answer will take.
+    /// How long the first algorithm took, in seconds: the measure of everything else.
     one: f64,
     /// The times of an earlier placement, if it is one.
     timeline: Option<Timeline>,
 }
 
-/// An earlier placement if there is one that still fits, else the best of the constructive algorithms. Where time counts, an algorithm is left out if
-/// the slowest so far would not be done in what is left of it.
+/// An earlier placement if there is one that still fits, else the best of the constructive algorithms. Where time
+/// counts, what would not be done in what is left of it is left out.
 fn begin(name: &str, problem: &Problem, budget: &Budget, clock: Deadline) -> Result<Start, PlaceError> {
     if let Some(start) = &budget.start {
         start.require_valid(problem)?;
@@ -87,16 +97,15 @@ fn begin(name: &str, problem: &Problem, budget: &Budget, clock: Deadline) -> Res
         }
     }
     let mut best = Best::default();
-    let (mut one, mut slowest): (Option<f64>, f64) = (None, 0.0);
+    let mut one: Option<f64> = None;
     for algorithm in CONSTRUCTIVE {
-        if best.is_found() && clock.sooner(slowest + one.unwrap_or(0.0)).passed() {
-            break;
+        let needed = one.unwrap_or(0.0) * (algorithm.effort() + FINISH);
+        let is_late = clock.with_spare(one.unwrap_or(0.0)).sooner(needed).passed();
+        if best.is_found() && is_late {
+            continue;
         }
-        let begun = clock.elapsed();
         best.offer(within_memory(algorithm, problem));
-        let took = clock.elapsed() - begun;
-        one.get_or_insert(took);
-        slowest = slowest.max(took);
+        one.get_or_insert_with(|| clock.elapsed());
     }
     // Where no algorithm found room, say what is certain rather than what one of them stumbled over.
     let timed = best.get(name).map_err(|error| impossible(problem).unwrap_or(error))?;

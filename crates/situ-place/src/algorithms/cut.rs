@@ -29,6 +29,10 @@ impl Constructive for Cut {
         "cut"
     }
 
+    fn effort(&self) -> f64 {
+        5.0
+    }
+
     fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         if problem.node_count() > MOST_NODES {
             let why = format!("{} nodes are too many; {MOST_NODES} at most", problem.node_count());

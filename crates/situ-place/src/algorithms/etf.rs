@@ -32,6 +32,10 @@ impl Constructive for Etf {
         "etf"
     }
 
+    fn effort(&self) -> f64 {
+        5.0
+    }
+
     fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let rank = upward(problem, Currency::Mean);
         let mut waiting: Vec<u32> =

@@ -16,6 +16,10 @@ impl Constructive for Greedy {
         "greedy"
     }
 
+    fn effort(&self) -> f64 {
+        1.0
+    }
+
     fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let sequence = UnitGraph::new(problem).depth_first(None);
         let speed = fastest_first(problem);

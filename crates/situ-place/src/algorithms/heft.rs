@@ -18,6 +18,10 @@ impl Constructive for Heft {
         "heft"
     }
 
+    fn effort(&self) -> f64 {
+        1.0
+    }
+
     fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         let large = problem.node_count() > LARGE;

@@ -15,6 +15,10 @@ impl Constructive for Peft {
         "peft"
     }
 
+    fn effort(&self) -> f64 {
+        1.5
+    }
+
     fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let count = problem.device_count();
         let table = optimistic(problem);
@@ -35,13 +39,13 @@ pub(crate) fn optimistic(problem: &Problem) -> Vec<f64> {
     let mut table = vec![0.0; problem.node_count() * count];
     for &node in problem.order.iter().rev() {
         let node = node as usize;
-        for &home in &problem.unit_of(node).allowed {
+        for &home in problem.unit_of(node).allowed.iter() {
             let mut longest = 0.0f64;
             for &e in problem.out_edges.row(node) {
                 let to = problem.edges[e as usize].to as usize;
                 let same = problem.nodes[to].unit == problem.nodes[node].unit;
                 let mut least = f64::INFINITY;
-                for &d in &problem.unit_of(to).allowed {
+                for &d in problem.unit_of(to).allowed.iter() {
                     if same && d != home {
                         continue;
                     }

@@ -25,6 +25,10 @@ impl Constructive for Prices {
         "prices"
     }
 
+    fn effort(&self) -> f64 {
+        2.5
+    }
+
     fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let table = area::reduced_costs(problem, &Classes::new(problem));
         let slots = slots(problem);

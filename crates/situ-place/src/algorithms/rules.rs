@@ -50,7 +50,7 @@ fn schedule(problem: &Problem) -> Result<(Schedule, Vec<Reason>), PlaceError> {
         if device_of[unit].is_some() {
             continue;
         }
-        let mut choices = problem.units[unit].allowed.clone();
+        let mut choices = problem.units[unit].allowed.to_vec();
         choices.sort_by_key(|&d| (rank(&problem.kinds[d as usize]), d));
         if let Some(with) = readers_device(problem, unit, &device_of).filter(|d| choices.contains(d)) {
             choices.retain(|&d| d != with);

@@ -27,6 +27,10 @@ impl Constructive for Segments {
         "segments"
     }
 
+    fn effort(&self) -> f64 {
+        10.0
+    }
+
     fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         for sequence in sequences(problem, RANDOM_SEQUENCES) {

@@ -16,6 +16,10 @@ impl Constructive for Single {
         "single"
     }
 
+    fn effort(&self) -> f64 {
+        1.0
+    }
+
     fn schedule(&self, problem: &Problem, _share: f64) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         let twins = problem.twins();

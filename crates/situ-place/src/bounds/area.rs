@@ -67,7 +67,7 @@ pub(crate) fn reduced_costs(problem: &Problem, classes: &Classes) -> Vec<f64> {
     let mut costs = vec![f64::INFINITY; problem.node_count() * count];
     for node in 0..problem.node_count() {
         let row = &mut costs[node * count..(node + 1) * count];
-        for &d in &problem.unit_of(node).allowed {
+        for &d in problem.unit_of(node).allowed.iter() {
             let d = d as usize;
             let price = prices[work.resource[classes.of[d] as usize]];
             row[d] = problem.seconds(node, d) / f64::from(problem.devices[d].slots) * price;
@@ -97,7 +97,7 @@ impl Work {
         let resource = resource.collect();
         let mut seconds = vec![f64::INFINITY; problem.units.len() * count];
         for (u, unit) in problem.units.iter().enumerate() {
-            for &device in &unit.allowed {
+            for &device in unit.allowed.iter() {
                 let slots = f64::from(problem.devices[device as usize].slots);
                 let members = unit.members.iter().map(|&n| problem.seconds(n as usize, device.into()));
                 seconds[u * count + classes.of[device as usize] as usize] = members.sum::<f64>() / slots;

@@ -7,8 +7,10 @@ use crate::problem::Problem;
 
 /// How much of what is near a node counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(crate) enum Look {
+    /// Everything that must share its device, as far as the size of the graph allows.
     Around,
+    /// Its neighbours alone: a weaker bound in a fraction of the time.
     Ahead,
 }
 
@@ -30,7 +32,7 @@ impl Paths {
         let mut cost = vec![f64::INFINITY; nodes * count];
         let mut allowed = vec![false; nodes * count];
         for node in 0..nodes {
-            for &device in &problem.unit_of(node).allowed {
+            for &device in problem.unit_of(node).allowed.iter() {
                 let at = node * count + classes.of[device as usize] as usize;
                 cost[at] = problem.seconds(node, device.into());
                 allowed[at] = true;

@@ -108,12 +108,12 @@ impl Facts<'_> {
             runs = Some(both);
         }
         let runs = runs.unwrap_or_default();
-        unit.allowed = runs.clone();
+        unit.allowed = runs.as_slice().into();
         for &node in &unit.members {
             let Some(asked) = self.asked(node, specs) else { continue };
             let narrowed = intersect(&unit.allowed, &asked);
             if !narrowed.is_empty() {
-                unit.allowed = narrowed;
+                unit.allowed = narrowed.into();
                 continue;
             }
             let text = self.nodes[node as usize].request.clone().unwrap_or_default();
@@ -129,7 +129,7 @@ impl Facts<'_> {
             }
             let exists = !asked.is_empty();
             if let Some(devices) = self.give_way(node, &unit.allowed, specs) {
-                unit.allowed = devices;
+                unit.allowed = devices.into();
                 unit.relaxed.get_or_insert(Relaxed { asked: text, exists });
             } else {
                 return Err(PlaceError::Request {

@@ -2,13 +2,16 @@
 
 use super::allowed::{self, Facts};
 use super::routes::LinkRow;
-use super::{Csr, EdgeRow, NONE, NodeRow, PriceBook, Problem, Requests, ResidentRow, Routes, Unit};
+use super::{
+    Csr, EdgeRow, NONE, NodeRow, PriceBook, Problem, Requests, ResidentRow, Routes, Sent, Unit, least,
+};
 use crate::error::GraphError;
 use crate::machine::{Device, Link};
 use crate::{DeviceIndex, NodeIndex};
 use situ_core::DeviceSpec;
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// One side of a price's key: a device, or every device of a kind.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -213,10 +216,12 @@ impl ProblemBuilder {
         let pairs = edges.iter().enumerate();
         let out_edges = Csr::new(nodes_len, pairs.clone().map(|(i, e)| (e.from, i as u32)));
         let in_edges = Csr::new(nodes_len, pairs.map(|(i, e)| (e.to, i as u32)));
+        let readers = Csr::new(nodes_len, edges.iter().map(|e| (e.from, e.to)));
+        let inputs = Csr::new(nodes_len, edges.iter().map(|e| (e.to, e.from)));
         check_out_edges(&edges, &out_edges, nodes_len)?;
         let order = topological(&edges, &out_edges, &in_edges, &self.nodes)?;
         let prices = self.price_book(&kinds)?;
-        let uniform = (0..nodes_len).map(|n| uniform(&edges, out_edges.row(n), &prices)).collect();
+        let sent = (0..nodes_len).map(|n| sent(&edges, out_edges.row(n), &prices)).collect();
 
         let device_specs: Vec<_> = self.devices.iter().map(allowed::device_spec).collect();
         let specs = self.requests_parsed(&device_specs)?;
@@ -246,11 +251,18 @@ impl ProblemBuilder {
             requests: self.requests,
         };
         let mut unplaceable = None;
+        let mut lists: HashSet<Arc<[u16]>> = HashSet::new();
         for unit in &mut units {
             if let Err(error) = facts.resolve(unit, &device_specs) {
                 unplaceable.get_or_insert(error);
             }
+            match lists.get(&unit.allowed) {
+                Some(list) => unit.allowed = Arc::clone(list),
+                None => _ = lists.insert(Arc::clone(&unit.allowed)),
+            }
         }
+        let allowed = |n: usize| &units[nodes[n].unit as usize].allowed;
+        let least = (0..nodes_len).map(|n| least(&costs, self.devices.len(), n, allowed(n))).collect();
         let (compute_of, compute_groups) = compute_groups(&self.devices);
         let links = self.links.iter().map(|l| Link {
             from: self.devices[l.from].name.clone(),
@@ -268,15 +280,18 @@ impl ProblemBuilder {
             compute_groups,
             residents: self.residents,
             nodes,
+            least,
             costs,
             uses,
             edges,
             out_edges,
             in_edges,
+            inputs,
+            readers,
             prices,
             units,
             order,
-            uniform,
+            sent,
             unplaceable,
         })
     }
@@ -475,7 +490,12 @@ impl ProblemBuilder {
             // A root is the smallest member, so its unit exists before the others ask for it.
             if root == i {
                 unit_of[i as usize] = units.len() as u32;
-                units.push(Unit { members: Vec::new(), label: None, allowed: Vec::new(), relaxed: None });
+                units.push(Unit {
+                    members: SmallVec::new(),
+                    label: None,
+                    allowed: Arc::default(),
+                    relaxed: None,
+                });
             }
             unit_of[i as usize] = unit_of[root as usize];
             let unit = &mut units[unit_of[i as usize] as usize];
@@ -521,13 +541,16 @@ fn check_out_edges(edges: &[EdgeRow], out_edges: &Csr, nodes: usize) -> Result<(
     Ok(())
 }
 
-fn uniform(edges: &[EdgeRow], row: &[u32], prices: &PriceBook) -> bool {
-    let Some((&first, rest)) = row.split_first() else { return true };
+fn sent(edges: &[EdgeRow], row: &[u32], prices: &PriceBook) -> Sent {
+    let Some((&first, rest)) = row.split_first() else {
+        return Sent { bytes: 0.0, price: NONE, uniform: true };
+    };
     let first = edges[first as usize];
-    rest.iter().map(|&e| edges[e as usize]).all(|e| match first.price {
+    let uniform = rest.iter().map(|&e| edges[e as usize]).all(|e| match first.price {
         NONE => e.bytes == first.bytes,
         _ => prices.same(e.price, first.price),
-    })
+    });
+    Sent { bytes: first.bytes, price: first.price, uniform }
 }
 
 fn topological(

@@ -1,8 +1,7 @@
 //! The most bytes that each device holds at once, from the times.
 
-use super::{instant, sort::sort_by_time};
-use crate::placement::Transfer;
-use crate::problem::{Csr, NONE, Problem, Route};
+use super::{Run, instant};
+use crate::problem::{NONE, Problem, Route};
 
 /// One span of bytes in a memory.
 #[derive(Clone, Copy)]
@@ -59,68 +58,135 @@ pub(crate) fn all_fits(problem: &Problem, devices: &[u16], fixed: impl Fn(usize)
     (0..count).all(|d| bytes[d] <= problem.limit(d))
 }
 
-pub(crate) fn peaks(
-    problem: &Problem,
-    devices: &[u16],
-    start: &[f64],
-    finish: &[f64],
-    transfers: &[Transfer],
-    makespan: f64,
-) -> Vec<f64> {
+/// The most bytes that each device holds at once, of a run that is done.
+pub(super) fn peaks(run: &Run<'_>, makespan: f64) -> Vec<f64> {
+    let Run { problem, devices, copies, .. } = run;
     let fixed = static_bytes(problem, devices);
-    if problem.nodes.iter().all(|n| n.output_bytes == 0.0) && transfers.iter().all(|t| t.bytes == 0.0) {
+    if problem.nodes.iter().all(|n| n.output_bytes == 0.0) && copies.all.iter().all(|t| t.bytes == 0.0) {
         return fixed;
     }
     // What stays for the whole step is freed at its end, before what is taken at that very instant.
     let whole = |&bytes: &f64| vec![Life { start: 0.0, finish: makespan, bytes }];
     let mut lives: Vec<Vec<Life>> = fixed.iter().map(whole).collect();
-    // The last use of each output at home, and of each copy.
-    let mut home_end = vec![f64::NEG_INFINITY; problem.node_count()];
-    let by_node = Csr::new(problem.node_count(), transfers.iter().zip(0..).map(|(t, i)| (t.node as u32, i)));
-    let mut ends = Vec::new();
+    // The last use of each copy.
+    let mut ends = vec![f64::NEG_INFINITY; copies.all.len()];
     for node in 0..problem.node_count() {
-        let copies = by_node.row(node);
-        let home = devices[node] as usize;
-        ends.clear();
-        ends.resize(copies.len(), f64::NEG_INFINITY);
-        for edge in problem.outs(node) {
-            let (reader, done) = (devices[edge.to as usize] as usize, finish[edge.to as usize]);
+        let home = devices[node];
+        let mut home_end = f64::NEG_INFINITY;
+        for &to in problem.readers.row(node) {
+            let (reader, done) = (devices[to as usize], run.finish[to as usize]);
             if reader == home {
-                home_end[node] = home_end[node].max(done);
-            } else if let Some(at) = copies.iter().position(|&c| transfers[c as usize].to == reader) {
-                ends[at] = ends[at].max(done);
+                home_end = home_end.max(done);
+            } else if let Some(copy) = copies.to(node, reader) {
+                ends[copy] = ends[copy].max(done);
             }
         }
-        for &c in copies {
-            let t = &transfers[c as usize];
+        for copy in copies.of(node) {
+            let t = &copies.all[copy];
             if t.from == home {
-                home_end[node] = home_end[node].max(t.finish);
-            } else if let Some(at) = copies.iter().position(|&c| transfers[c as usize].to == t.from) {
-                ends[at] = ends[at].max(t.finish);
+                home_end = home_end.max(t.finish);
+            } else if let Some(copy) = copies.to(node, t.from) {
+                ends[copy] = ends[copy].max(t.finish);
             }
         }
-        for (&c, &end) in copies.iter().zip(&ends) {
-            let t = &transfers[c as usize];
-            lives[t.to].push(Life { start: t.start, finish: end, bytes: t.bytes });
+        for copy in copies.of(node) {
+            let t = &copies.all[copy];
+            lives[t.to as usize].push(Life { start: t.start, finish: ends[copy], bytes: t.bytes });
         }
-        let end = if home_end[node] == f64::NEG_INFINITY { makespan } else { home_end[node] };
-        lives[home].push(Life { start: start[node], finish: end, bytes: problem.nodes[node].output_bytes });
+        let end = if home_end == f64::NEG_INFINITY { makespan } else { home_end };
+        let bytes = problem.nodes[node].output_bytes;
+        lives[home as usize].push(Life { start: run.start[node], finish: end, bytes });
     }
     lives.iter().map(|lives| peak(lives, makespan)).collect()
 }
 
-/// At one instant, what began earlier is freed, then the new is taken, then what began just now is freed.
+/// Fewer lives than this are sorted at once.
+const FEW: usize = 64;
+/// Lives for each stretch of time that is looked at as a whole.
+const PER_STRETCH: usize = 4;
+
+/// Only the stretches of time in which the peak may be have their events sorted.
 fn peak(lives: &[Life], end: f64) -> f64 {
+    let stretches = lives.len() / PER_STRETCH;
+    let scale = stretches as f64 / end;
+    if lives.len() < FEW || !scale.is_finite() {
+        return highest(lives, |_| true, 0.0);
+    }
+    // Rounding never puts a later time into an earlier stretch.
+    let stretch = |time: f64| ((time * scale) as usize).min(stretches - 1);
+    let mut changes = vec![(0.0f64, 0.0f64); stretches];
+    for life in lives {
+        let begin = &mut changes[stretch(life.start)];
+        *begin = (begin.0 + life.bytes, begin.1 + life.bytes);
+        changes[stretch(life.finish)].0 -= life.bytes;
+    }
+    // From what is there before each stretch, and what is taken in it, follows how high it may get there.
+    let (mut used, mut top) = (0.0f64, 0.0f64);
+    for (net, taken) in &mut changes {
+        let before = used;
+        used += *net;
+        top = top.max(used);
+        (*net, *taken) = (before, before + *taken);
+    }
+    let mut of_stretch: Vec<(u32, Life)> = Vec::new();
+    for life in lives {
+        let (first, last) = (stretch(life.start), stretch(life.finish));
+        for at in [first, last].into_iter().take(if first == last { 1 } else { 2 }) {
+            if changes[at].1 > top {
+                of_stretch.push((at as u32, *life));
+            }
+        }
+    }
+    of_stretch.sort_by_key(|item| item.0);
+    let mut inside = Vec::new();
+    for group in of_stretch.chunk_by(|a, b| a.0 == b.0) {
+        let at = group[0].0 as usize;
+        if changes[at].1 > top {
+            inside.clear();
+            inside.extend(group.iter().map(|item| item.1));
+            top = top.max(highest(&inside, |time| stretch(time) == at, changes[at].0));
+        }
+    }
+    top
+}
+
+/// The most bytes at the events in a stretch of time. At one instant, what began earlier is freed, then the new is taken,
+/// then what began just now is freed.
+fn highest(lives: &[Life], is_inside: impl Fn(f64) -> bool, before: f64) -> f64 {
     let mut events: Vec<(f64, u8, f64)> = Vec::with_capacity(2 * lives.len());
     for life in lives.iter().filter(|l| l.bytes > 0.0) {
         events.push((life.start, 1, life.bytes));
         events.push((life.finish, if life.finish <= life.start { 2 } else { 0 }, -life.bytes));
     }
-    sort_by_time(&mut events, end, |e| e.0, |e| (instant(e.0), e.1));
-    let (mut used, mut top) = (0.0f64, 0.0f64);
+    events.retain(|e| is_inside(e.0));
+    events.sort_unstable_by_key(|e| (instant(e.0), e.1));
+    let (mut used, mut top) = (before, before);
     for (_, _, change) in events {
         used += change;
         top = top.max(used);
     }
     top
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn the_peak_is_that_of_all_events_in_order() {
+        let mut random = Random::new(5, 0);
+        for count in [1, 63, 64, 500, 3000] {
+            for coarse in [4.0, 1e6] {
+                let time = |random: &mut Random| (random.unit() * coarse).floor() / coarse * 9.0;
+                let lives: Vec<Life> = (0..count)
+                    .map(|_| {
+                        let (a, b) = (time(&mut random), time(&mut random));
+                        Life { start: a.min(b), finish: a.max(b), bytes: random.below(9) as f64 }
+                    })
+                    .collect();
+                assert_eq!(peak(&lives, 9.0), highest(&lives, |_| true, 0.0), "{count} {coarse}");
+            }
+        }
+    }
 }
