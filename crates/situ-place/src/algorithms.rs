@@ -3,11 +3,14 @@
 //! A constructive algorithm makes one schedule and stops; being a [`Placer`] follows from that. To add one: its file,
 //! and its line in the table.
 
+mod affinity;
 mod auto;
+pub(crate) mod blocks;
 mod cut;
 mod etf;
 mod greedy;
 pub(crate) mod heft;
+mod hoft;
 pub(crate) mod peft;
 mod prices;
 mod rules;
@@ -19,11 +22,14 @@ use crate::placement::{Draft, Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
 use crate::simulate::makespan;
+pub use affinity::Affinity;
 pub use auto::{Auto, Sweep, Walk};
+pub use blocks::Blocks;
 pub use cut::Cut;
 pub use etf::Etf;
 pub use greedy::Greedy;
 pub use heft::Heft;
+pub use hoft::Hoft;
 pub use peft::Peft;
 pub use prices::Prices;
 pub use rules::Rules;
@@ -31,12 +37,14 @@ pub use segments::Segments;
 pub use single::Single;
 
 /// Every algorithm.
-static ALL: [&dyn Placer; 12] =
-    [&Rules, &Single, &Greedy, &Heft, &Peft, &Prices, &Etf, &Segments, &Cut, &Sweep, &Walk, &Auto];
+static ALL: [&dyn Placer; 15] = [
+    &Rules, &Single, &Greedy, &Heft, &Peft, &Hoft, &Prices, &Affinity, &Etf, &Blocks, &Segments, &Cut,
+    &Sweep, &Walk, &Auto,
+];
 
 /// Those that make one schedule and stop, the most useful first.
-pub(crate) static CONSTRUCTIVE: [&dyn Constructive; 8] =
-    [&Heft, &Segments, &Prices, &Peft, &Single, &Greedy, &Etf, &Cut];
+pub(crate) static CONSTRUCTIVE: [&dyn Constructive; 11] =
+    [&Heft, &Segments, &Prices, &Hoft, &Peft, &Affinity, &Blocks, &Single, &Greedy, &Etf, &Cut];
 
 /// A schedule with its makespan within the memory limits.
 #[derive(Clone)]

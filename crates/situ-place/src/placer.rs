@@ -125,6 +125,12 @@ impl Deadline {
         self.sooner(spare)
     }
 
+    /// A deadline after a share of the time that is left.
+    pub(crate) fn share(self, share: f64) -> Deadline {
+        let elapsed = self.elapsed();
+        Deadline { seconds: self.seconds.map(|s| elapsed + share * (s - elapsed).max(0.0)), ..self }
+    }
+
     /// A deadline so many seconds before this one.
     pub(crate) fn sooner(self, seconds: f64) -> Deadline {
         Deadline { seconds: self.seconds.map(|s| s - seconds), ..self }

@@ -30,6 +30,12 @@ impl Purse {
         Purse { moves, spent: 0, look: 0, ..self.clone() }
     }
 
+    /// A purse with a share of what is left, for something that comes first.
+    pub(crate) fn share(&self, share: f64) -> Purse {
+        let moves = (self.left() as f64 * share) as u64;
+        Purse { clock: self.clock.share(share), ..self.part(moves) }
+    }
+
     pub(crate) fn left(&self) -> u64 {
         self.moves.saturating_sub(self.spent)
     }

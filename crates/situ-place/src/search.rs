@@ -10,6 +10,7 @@
 mod moves;
 
 use crate::algorithms::Timed;
+use crate::algorithms::blocks::{Grouping, groupings};
 use crate::engine::Engine;
 use crate::placement::Schedule;
 use crate::problem::Problem;
@@ -39,6 +40,8 @@ pub(crate) struct Search<'p> {
     /// Scratch: groups to move.
     chunk: Vec<u32>,
     in_chunk: Vec<bool>,
+    /// What belongs together, in smaller and in larger blocks.
+    blocks: Vec<Grouping>,
 }
 
 impl<'p> Search<'p> {
@@ -54,6 +57,7 @@ impl<'p> Search<'p> {
             critical_is_stale: true,
             chunk: Vec::new(),
             in_chunk: vec![false; problem.units.len()],
+            blocks: groupings(problem),
         }
     }
 

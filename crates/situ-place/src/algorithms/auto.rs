@@ -2,7 +2,7 @@
 //! budget lasts. Never worse than any of them, unless a budget in seconds is too short to try them all. From an earlier
 //! placement that still fits, the improving begins at once: never worse than that one, in a fraction of the time.
 
-use super::{Best, CONSTRUCTIVE, Timed, within_memory};
+use super::{Best, Blocks, CONSTRUCTIVE, Constructive, Timed, blocks, within_memory};
 use crate::bounds::{Classes, Look, lower_bound, quick_bound};
 use crate::error::PlaceError;
 use crate::fill::impossible;
@@ -71,11 +71,35 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
     };
     let mut purse = Purse::new(budget, end, start.one);
     let before = start.timed.makespan;
-    let found = improve(problem, start.timed, least, means, budget, &mut purse);
+    let mut best = start.timed;
+    if means == Means::Both && start.timeline.is_none() && best.makespan > least * (1.0 + 1e-8) {
+        best = in_blocks(problem, best, budget, &mut purse);
+    }
+    let found = improve(problem, best, least, means, budget, &mut purse);
     // What was not improved has its times already.
     let timeline = start.timeline.filter(|_| found.makespan == before);
     let draft = Draft::new(&found.schedule, name, clock);
     Draft { moves: purse.spent, bound, timeline, ..draft }.finish(problem)
+}
+
+/// The share of the budget that is spent on blocks of nodes, where that may pay.
+const IN_BLOCKS: f64 = 0.35;
+/// How much worse than the best a schedule of blocks may be that is worth improving, as a share.
+const WORSE: f64 = 0.03;
+
+/// Improves a schedule of blocks of nodes before that of the nodes, if there are blocks and they do about as well.
+fn in_blocks(problem: &Problem, best: Timed, budget: &Budget, purse: &mut Purse) -> Timed {
+    let mut part = purse.share(IN_BLOCKS);
+    if part.moves < problem.node_count() as u64 || part.is_short_of(4.0 * Blocks.effort() * purse.one) {
+        return best;
+    }
+    let Some((coarse, start)) = blocks::promising(problem, best.makespan, WORSE) else { return best };
+    // Its times are not the answer's: nobody is told of them.
+    let budget = Budget { watch: None, ..budget.clone() };
+    let found = improve(&coarse.problem, start, 0.0, Means::Both, &budget, &mut part);
+    purse.spend(part.spent);
+    let lifted = coarse.lift(problem, &found.schedule).ok();
+    lifted.filter(|lifted| lifted.makespan < best.makespan).unwrap_or(best)
 }
 
 struct Start {

@@ -1,4 +1,4 @@
-//! The changes that a search tries: one group, a chunk of neighbours, a swap, a stretch of the order, a place in it.
+//! The changes that a search tries: one group, a chunk of neighbours, a block, a swap, a stretch of the order, a place in it.
 
 use super::Search;
 
@@ -15,6 +15,7 @@ impl Search<'_> {
             0..30 => self.single(),
             30..60 => self.boundary(),
             60..75 => self.swap(),
+            75..83 if !self.blocks.is_empty() => self.block(),
             75..90 => self.stretch(),
             _ => self.earlier(),
         }
@@ -214,6 +215,23 @@ impl Search<'_> {
                 break;
             }
             at = if backwards { at - 1 } else { at + 1 };
+        }
+        self.put_chunk(device)
+    }
+
+    /// A block goes to one device, wherever its nodes are.
+    fn block(&mut self) -> bool {
+        let node = self.node();
+        let Some(device) = self.device_for(node) else { return false };
+        let size = self.random.below(self.blocks.len());
+        let grouping = &self.blocks[size];
+        self.chunk.clear();
+        for &member in grouping.members.row(grouping.of[node] as usize) {
+            if self.engine.devices[member as usize] != device {
+                let unit = self.problem.nodes[member as usize].unit;
+                self.in_chunk[unit as usize] = true;
+                self.chunk.push(unit);
+            }
         }
         self.put_chunk(device)
     }

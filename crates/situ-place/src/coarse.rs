@@ -1,0 +1,147 @@
+//! A problem with clusters of nodes in place of nodes: smaller, and what belongs together stays together.
+//!
+//! Promised: clusters that no way leaves and comes back to make a problem without cycles, on the same devices, whose
+//! schedules are schedules of the full problem. Its times are estimates: a cluster begins when everything that any of
+//! its nodes reads is there. Left to others: which nodes make a cluster.
+
+use crate::algorithms::{Best, Timed};
+use crate::error::PlaceError;
+use crate::orders::by_key;
+use crate::placement::Schedule;
+use crate::problem::{NONE, Problem, ProblemBuilder};
+use crate::ranks::tails;
+use std::collections::HashMap;
+
+pub(crate) struct Coarse {
+    pub problem: Problem,
+    /// The cluster of each node.
+    cluster: Vec<u32>,
+}
+
+impl Coarse {
+    /// The problem of clusters, numbered from 0; none if they can't make one. Nodes of one cluster may run on the same
+    /// devices, and only a cluster of one node may be a member of a colocation group.
+    pub(crate) fn new(problem: &Problem, cluster: Vec<u32>) -> Option<Coarse> {
+        let count = cluster.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut b = ProblemBuilder::new();
+        for device in problem.devices() {
+            b.device(device.clone());
+        }
+        for link in &problem.links {
+            let (from, to) = (problem.device_named(&link.from)?, problem.device_named(&link.to)?);
+            b.link(from, to, link.latency, link.bandwidth, link.shared.as_deref());
+        }
+        for resident in &problem.residents {
+            b.resident(resident.name.clone(), resident.bytes);
+        }
+        let mut first: Vec<Option<usize>> = vec![None; count];
+        let mut sums = vec![0.0; count * problem.device_count()];
+        let (mut memory, mut output) = (vec![0.0; count], vec![0.0; count]);
+        for node in 0..problem.node_count() {
+            let at = cluster[node] as usize;
+            first[at].get_or_insert(node);
+            for &d in problem.unit_of(node).allowed.iter() {
+                sums[at * problem.device_count() + d as usize] += problem.seconds(node, d.into());
+            }
+            memory[at] += problem.nodes[node].memory;
+            let readers = problem.readers.row(node);
+            // What is read inside the cluster alone comes and goes with it.
+            if readers.is_empty() || readers.iter().any(|&r| cluster[r as usize] != cluster[node]) {
+                output[at] += problem.nodes[node].output_bytes;
+            }
+        }
+        for at in 0..count {
+            let node = b.node(String::new(), output[at]);
+            b.memory(node, memory[at]);
+            for &d in problem.unit_of(first[at]?).allowed.iter() {
+                b.cost(node, d.into(), sums[at * problem.device_count() + d as usize]);
+            }
+        }
+        for node in 0..problem.node_count() {
+            for &r in problem.uses.row(node) {
+                b.uses(cluster[node] as usize, r as usize);
+            }
+        }
+        for unit in problem.units.iter().filter(|u| u.members.len() > 1) {
+            for pair in unit.members.windows(2) {
+                b.together(cluster[pair[0] as usize] as usize, cluster[pair[1] as usize] as usize);
+            }
+        }
+        join(problem, &cluster, &mut b)?;
+        Some(Coarse { problem: b.build().ok()?, cluster })
+    }
+
+    /// The full problem's schedule: every node where its cluster is. In the order of the clusters, or by urgency,
+    /// whichever is done sooner.
+    pub(crate) fn lift(&self, problem: &Problem, coarse: &Schedule) -> Result<Timed, PlaceError> {
+        let devices: Vec<u16> = self.cluster.iter().map(|&c| coarse.devices[c as usize]).collect();
+        let mut best = Best::default();
+        let tails = tails(problem, &devices);
+        let by_urgency = by_key(problem, |n| tails[n] + problem.seconds(n, devices[n].into()));
+        for order in [self.in_clusters(problem, coarse), by_urgency] {
+            best.offer(Timed::new(problem, Schedule { devices: devices.clone(), order }));
+        }
+        best.get("blocks")
+    }
+
+    /// The nodes in the order of their clusters.
+    fn in_clusters(&self, problem: &Problem, coarse: &Schedule) -> Vec<u32> {
+        let mut place = vec![0u32; coarse.order.len()];
+        for (i, &cluster) in coarse.order.iter().enumerate() {
+            place[cluster as usize] = i as u32;
+        }
+        let mut order = problem.order.clone();
+        // Stable: within a cluster the topological order stays.
+        order.sort_by_key(|&n| place[self.cluster[n as usize] as usize]);
+        order
+    }
+}
+
+/// One edge for all that one cluster reads of another: each output once.
+fn join(problem: &Problem, cluster: &[u32], b: &mut ProblemBuilder) -> Option<()> {
+    let is_priced = problem.edges.iter().any(|e| e.price != NONE);
+    if is_priced && problem.edges.iter().any(|e| e.price == NONE) {
+        return None;
+    }
+    // Per pair of clusters: the bytes, and the edges that are paid.
+    let mut pairs: HashMap<(u32, u32), (f64, Vec<u32>)> = HashMap::new();
+    let mut sorted: Vec<(u32, u32)> = Vec::new();
+    let mut served: Vec<u32> = Vec::new();
+    for node in 0..problem.node_count() {
+        served.clear();
+        for &e in problem.out_edges.row(node) {
+            let edge = &problem.edges[e as usize];
+            let (from, to) = (cluster[node], cluster[edge.to as usize]);
+            if from == to || served.contains(&to) {
+                continue;
+            }
+            served.push(to);
+            let (bytes, edges) = pairs.entry((from, to)).or_insert_with(|| {
+                sorted.push((from, to));
+                (0.0, Vec::new())
+            });
+            *bytes += edge.bytes;
+            edges.push(e);
+        }
+    }
+    let count = problem.device_count() as u16;
+    for pair in sorted {
+        let (bytes, edges) = &pairs[&pair];
+        let (from, to) = (pair.0 as usize, pair.1 as usize);
+        if !is_priced {
+            b.edge_bytes(from, to, *bytes);
+            continue;
+        }
+        let mut prices = Vec::new();
+        for a in 0..count {
+            for c in (0..count).filter(|&c| c != a) {
+                let seconds: f64 = edges.iter().map(|&e| problem.edge_copy(e, a, c)).sum();
+                if seconds.is_finite() {
+                    prices.push((a.into(), c.into(), seconds));
+                }
+            }
+        }
+        b.edge_priced(from, to, &prices);
+    }
+    Some(())
+}
