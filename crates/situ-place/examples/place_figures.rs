@@ -28,13 +28,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     println!(
-        "{:30} {:>6} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>7} {:>7} {:>9} {:>8}",
+        "{:30} {:>6} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>7} {:>7} {:>9} {:>8}",
         "graph",
         "nodes",
         "heft",
         "peft",
         "etf",
-        "segments",
+        "hoft",
+        "affinity",
+        "blocks",
         "auto",
         "bound",
         "gain%",
@@ -50,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         print!("{name:30} {:6}", problem.node_count());
         let mut best = f64::INFINITY;
-        for algorithm in ["heft", "peft", "etf", "segments"] {
+        for algorithm in ["heft", "peft", "etf", "hoft", "affinity", "blocks"] {
             let made = place(algorithm, &problem, &Budget::default()).map_or(f64::INFINITY, |p| p.makespan);
             best = best.min(made);
             print!(" {:10.3}", made * 1e3);

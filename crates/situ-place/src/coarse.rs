@@ -57,10 +57,8 @@ impl Coarse {
                 b.cost(node, d.into(), sums[at * problem.device_count() + d as usize]);
             }
         }
-        for node in 0..problem.node_count() {
-            for &r in problem.uses.row(node) {
-                b.uses(cluster[node] as usize, r as usize);
-            }
+        for (node, &at) in cluster.iter().enumerate() {
+            problem.uses.row(node).iter().for_each(|&r| b.uses(at as usize, r as usize));
         }
         for unit in problem.units.iter().filter(|u| u.members.len() > 1) {
             for pair in unit.members.windows(2) {

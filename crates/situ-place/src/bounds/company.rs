@@ -35,6 +35,8 @@ struct Job {
 /// one that need not wait. Some such assumption holds, and each costs somebody a copy or his turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Case {
+    /// The node whose inputs they are.
+    node: u32,
     feeder: u32,
     is_here: bool,
     /// The reader that may run as soon as the feeder is done; others wait for its device, or for a copy.
@@ -175,9 +177,10 @@ impl<'a> Company<'a> {
         least
     }
 
-    /// When a reader of the case's feeder may start.
+    /// When a reader of the case's feeder may start. Those that are no inputs of the node may start before any of them.
     fn turn(&self, case: Case, reader: usize) -> f64 {
-        if case.first as usize == reader { 0.0 } else { case.turn }
+        let is_free = case.first as usize == reader || self.edge(reader, case.node as usize).is_none();
+        if is_free { 0.0 } else { case.turn }
     }
 
     /// The least start of a node on the device.
@@ -202,7 +205,7 @@ impl<'a> Company<'a> {
             let waits = readers.len() <= MOST_READERS;
             let turn = if waits { self.earliest_turn(known, feeder as usize, first, &readers) } else { 0.0 };
             for is_here in [true, false] {
-                let case = Case { feeder, is_here, first: first as u32, turn };
+                let case = Case { node: node as u32, feeder, is_here, first: first as u32, turn };
                 least = least.min(self.least_if(known, node, class, Some(case)));
             }
             if !waits {

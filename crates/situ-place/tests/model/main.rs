@@ -1,5 +1,6 @@
 //! The model: what a file may say, that every answer obeys it, and what answers promise.
 
+mod algorithms;
 mod answers;
 mod bounds;
 mod files;
