@@ -1,8 +1,13 @@
 //! A tensor in the host's memory, seen as rows along its first axis.
 
-use situ_core::{DeviceKind, Error, Result, Shape, TensorType};
+use situ_core::{DeviceId, DeviceKind, DeviceType, Error, Result, Shape, TensorType};
 use situ_ir::ops::{Dense, Reshape, Slice};
-use situ_tensor::{Tensor, apply_op};
+use situ_tensor::scope::{current_request, device_spec, on_device};
+use situ_tensor::{Tensor, apply_op, constant, written};
+use smallvec::SmallVec;
+
+/// Batches of so many bytes are gathered by an op, on all threads of the device; for less, one copy after the other takes less time.
+const LARGE: usize = 64 << 10;
 
 /// The rows of one tensor.
 #[derive(Debug)]
@@ -35,7 +40,7 @@ impl Column {
         if tensor.host_bytes().is_none() {
             // Values that wait for a check of queued work are settled by reading them.
             let bytes = tensor.to_bytes()?;
-            tensor = situ_tensor::written(tensor.tensor_type(), |to| {
+            tensor = written(tensor.tensor_type(), |to| {
                 to.copy_from_slice(&bytes);
                 Ok(())
             })?;
@@ -56,6 +61,33 @@ impl Column {
     pub(crate) fn bytes(&self, row: usize) -> Option<&[u8]> {
         let each = self.row.bytes();
         self.tensor.host_bytes()?.get(row * each..(row + 1) * each)
+    }
+
+    /// Some rows, one after the other, as one tensor in the memory of the host's device in scope.
+    pub(crate) fn gather(&self, rows: &[usize]) -> Result<Tensor> {
+        let home = self.tensor.device();
+        let asked = current_request().spec;
+        let is_here = match asked.kind {
+            Some(DeviceType::Cpu) => asked.index == Some(u32::from(home.index)),
+            _ => home == DeviceId::CPU0,
+        };
+        if is_here && rows.len() * self.row.bytes() >= LARGE {
+            let numbers: SmallVec<[i64; 64]> = rows.iter().map(|row| *row as i64).collect();
+            let _there = device_spec(on_device(home));
+            return self.tensor.gather(&constant(&numbers, &[rows.len()])?, 0);
+        }
+        let mut dims = vec![rows.len()];
+        dims.extend_from_slice(self.row.shape.dims());
+        let shape = Shape::new(&dims).map_err(|error| error.of_op("batch", &[self.row]))?;
+        written(TensorType::new(self.row.dtype, shape), |to| {
+            for (to, row) in to.chunks_exact_mut(self.row.bytes()).zip(rows) {
+                // Rows are numbered by what there is, and the tensor was made dense on the host.
+                if let Some(bytes) = self.bytes(*row) {
+                    to.copy_from_slice(bytes);
+                }
+            }
+            Ok(())
+        })
     }
 
     /// A row as a tensor: a view.

@@ -6,6 +6,8 @@ use crate::stream::{Context, Stage, Stream};
 use situ_core::{DeviceSpec, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The elements of one epoch. Dropping it ends every thread of the pipeline, at the latest after the element each is at work on.
 ///
@@ -13,6 +15,7 @@ use std::sync::Arc;
 pub struct Iter<E> {
     stream: Option<Box<dyn Stream>>,
     stop: Arc<Stop>,
+    waits: Arc<AtomicU64>,
     ready: Vec<crate::stream::Item>,
     _elements: PhantomData<fn() -> E>,
 }
@@ -20,9 +23,17 @@ pub struct Iter<E> {
 impl<E: Elements> Iter<E> {
     pub(crate) fn new(stage: &dyn Stage, epoch: u64) -> Iter<E> {
         let stop = Arc::<Stop>::default();
-        let context = Context { epoch, stop: stop.clone(), host: DeviceSpec::default(), cores: None };
+        let waits = Arc::<AtomicU64>::default();
+        let (host, cores) = (DeviceSpec::default(), None);
+        let context = Context { epoch, stop: stop.clone(), host, cores, waits: waits.clone() };
         let stream = Some(stage.open(&context));
-        Iter { stream, stop, ready: Vec::new(), _elements: PhantomData }
+        Iter { stream, stop, waits, ready: Vec::new(), _elements: PhantomData }
+    }
+
+    /// How often an element was asked for that the prefetching stage at the end did not have ready: more than the first few mean that
+    /// input takes longer than what is done with it.
+    pub fn waits(&self) -> u64 {
+        self.waits.load(Relaxed)
     }
 
     /// What ends this iteration from another thread.

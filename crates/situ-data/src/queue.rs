@@ -1,8 +1,10 @@
 //! The bounded queue between a thread that makes elements and the one that takes them.
 
 use crate::stop::{Bell, Stop};
-use crate::stream::Item;
+use crate::stream::{Context, Item};
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 #[derive(Default)]
@@ -21,6 +23,8 @@ pub(crate) struct Queue {
     drained: Condvar,
     capacity: usize,
     stop: Arc<Stop>,
+    /// How often the taker found nothing.
+    waits: Arc<AtomicU64>,
 }
 
 impl Bell for Queue {
@@ -32,13 +36,15 @@ impl Bell for Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(capacity: usize, stop: &Arc<Stop>) -> Arc<Queue> {
+    pub(crate) fn new(capacity: usize, context: &Context) -> Arc<Queue> {
+        let stop = &context.stop;
         let queue = Arc::new(Queue {
             state: Mutex::default(),
             filled: Condvar::new(),
             drained: Condvar::new(),
             capacity,
             stop: stop.clone(),
+            waits: context.waits.clone(),
         });
         let bell: std::sync::Weak<dyn Bell> = Arc::downgrade(&(queue.clone() as Arc<dyn Bell>));
         stop.register(bell);
@@ -86,7 +92,11 @@ impl Queue {
     /// Takes up to `max`, waiting for the first; none at the end.
     pub(crate) fn take(&self, max: usize, out: &mut Vec<Item>) {
         let mut state = self.lock();
-        while state.items.is_empty() && !state.ended && !self.stop.is_set() {
+        let nothing = |state: &State| state.items.is_empty() && !state.ended && !self.stop.is_set();
+        if nothing(&state) {
+            self.waits.fetch_add(1, Relaxed);
+        }
+        while nothing(&state) {
             state = self.filled.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
         if self.stop.is_set() {

@@ -8,6 +8,7 @@ use crate::stages::map::Surroundings;
 use crate::stream::{Context, Item, Length, Stage, Stream};
 use situ_core::{Error, Result, Shape, TensorType};
 use situ_tensor::{Tensor, stack, written};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 pub(crate) struct Batch {
@@ -25,6 +26,7 @@ impl Stage for Batch {
             drop_remainder: self.drop_remainder,
             surroundings: self.surroundings.or_on(&context.host),
             waiting: Vec::new(),
+            rows: Vec::new(),
             ended: false,
             next: 0,
         })
@@ -44,12 +46,23 @@ struct Batches {
     drop_remainder: bool,
     surroundings: Surroundings,
     waiting: Vec<Item>,
+    /// The numbers of rows, where elements are nothing else.
+    rows: Vec<usize>,
     ended: bool,
     next: usize,
 }
 
 impl Batches {
     fn next(&mut self) -> Option<Item> {
+        self.rows.clear();
+        if let Some(tensors) = self.from.fill_rows(self.size, &mut self.rows) {
+            self.ended = self.rows.len() < self.size;
+            if self.rows.is_empty() || (self.ended && self.drop_remainder) {
+                return None;
+            }
+            let made = self.surroundings.enter(|| tensors.gather(&self.rows));
+            return Some(batch(made, &mut self.next));
+        }
         while self.waiting.len() < self.size && !self.ended {
             let before = self.waiting.len();
             self.from.fill(self.size - before, &mut self.waiting);
@@ -60,14 +73,17 @@ impl Batches {
         if self.waiting.is_empty() || (short && self.drop_remainder && !failed) {
             return None;
         }
-        let origin = self.next;
-        self.next += 1;
         let cells: Result<Vec<Cell>> = self.waiting.drain(..).collect();
-        Some(cells.and_then(|cells| {
-            let made = self.surroundings.enter(|| join(&cells));
-            Ok(Cell { parts: made.map_err(|e| e.of_element("batch", origin))?, origin })
-        }))
+        let made = cells.map(|cells| self.surroundings.enter(|| join(&cells)));
+        Some(made.and_then(|made| batch(made, &mut self.next)))
     }
+}
+
+/// The tensors of a batch as an element, with the next number.
+fn batch(made: Result<SmallVec<[Part; 2]>>, next: &mut usize) -> Item {
+    let origin = *next;
+    *next += 1;
+    Ok(Cell { parts: made.map_err(|e| e.of_element("batch", origin))?, origin })
 }
 
 impl Stream for Batches {
@@ -83,7 +99,7 @@ impl Stream for Batches {
 }
 
 /// The batch of some elements.
-fn join(cells: &[Cell]) -> Result<smallvec::SmallVec<[Part; 2]>> {
+fn join(cells: &[Cell]) -> Result<SmallVec<[Part; 2]>> {
     let parts = cells[0].parts.len();
     if let Some(other) = cells.iter().find(|c| c.parts.len() != parts) {
         return Err(Error::argument(

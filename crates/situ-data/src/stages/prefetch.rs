@@ -21,9 +21,9 @@ pub(crate) struct Prefetch {
 
 impl Stage for Prefetch {
     fn open(&self, context: &Context) -> Box<dyn Stream> {
-        let queue = Queue::new(self.ahead, &context.stop);
+        let queue = Queue::new(self.ahead, context);
         let mut ahead = Ahead { queue: queue.clone(), threads: Threads::default() };
-        let mut from = self.from.open(context);
+        let mut from = self.from.open(&Context { waits: Arc::default(), ..context.clone() });
         let device = self.device.clone();
         let surroundings = self.surroundings.or_on(&context.host);
         let started = ahead.threads.start(context, move || {

@@ -76,6 +76,12 @@ impl Stream for OfRows {
             out.push(Ok(self.tensors.cell(row)));
         }
     }
+
+    fn fill_rows(&mut self, max: usize, out: &mut Vec<usize>) -> Option<&Tensors> {
+        let OfRows { tensors, next, buffer } = self;
+        out.extend(std::iter::from_fn(|| buffer.draw(|| next.next())).take(max));
+        Some(tensors)
+    }
 }
 
 struct OfElements {

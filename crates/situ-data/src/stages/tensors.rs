@@ -5,6 +5,8 @@ use crate::column::Column;
 use crate::element::Row;
 use crate::stream::{Context, Item, Length, Stage, Stream};
 use situ_core::{Error, Result};
+use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Tensors of as many rows each.
@@ -37,6 +39,11 @@ impl Tensors {
         self.rows
     }
 
+    /// The batch of these rows.
+    pub(crate) fn gather(&self, rows: &[usize]) -> Result<SmallVec<[Part; 2]>> {
+        self.columns.iter().map(|column| column.gather(rows).map(Part::Made)).collect()
+    }
+
     pub(crate) fn cell(&self, row: usize) -> Cell {
         Cell { parts: self.columns.iter().map(|c| Part::Row(c.clone(), row)).collect(), origin: row }
     }
@@ -44,7 +51,7 @@ impl Tensors {
 
 impl Stage for Tensors {
     fn open(&self, _: &Context) -> Box<dyn Stream> {
-        Box::new(Rows { tensors: self.clone(), next: 0 })
+        Box::new(Rows { tensors: self.clone(), next: 0..self.rows })
     }
 
     fn length(&self) -> Length {
@@ -58,13 +65,16 @@ impl Stage for Tensors {
 
 struct Rows {
     tensors: Tensors,
-    next: usize,
+    next: Range<usize>,
 }
 
 impl Stream for Rows {
     fn fill(&mut self, max: usize, out: &mut Vec<Item>) {
-        let end = self.tensors.rows.min(self.next.saturating_add(max));
-        out.extend((self.next..end).map(|row| Ok(self.tensors.cell(row))));
-        self.next = end;
+        out.extend(self.next.by_ref().take(max).map(|row| Ok(self.tensors.cell(row))));
+    }
+
+    fn fill_rows(&mut self, max: usize, out: &mut Vec<usize>) -> Option<&Tensors> {
+        out.extend(self.next.by_ref().take(max));
+        Some(&self.tensors)
     }
 }

@@ -6,6 +6,7 @@ mod errors;
 mod files;
 mod order;
 mod values;
+mod waiting;
 
 use situ_core::Result;
 use situ_data::Dataset;
