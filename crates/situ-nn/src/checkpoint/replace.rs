@@ -2,25 +2,32 @@
 
 use situ_core::{Error, Result};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Lets `write` fill a file beside `path`, brings it to the disk, and puts it in the place of `path`.
-pub(super) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub(super) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> Result<()> {
     let beside = partial(path)?;
-    let done = write(&beside).and_then(|()| {
-        let failed = |doing: &str, e: io::Error| unwritten(path, format!("{doing}: {e}"));
-        File::open(&beside).and_then(|f| f.sync_all()).map_err(|e| failed("bringing it to the disk", e))?;
+    let failed = |doing: &str, e: io::Error| unwritten(path, format!("{doing}: {e}"));
+    let filled = || -> Result<()> {
+        let file = File::create(&beside).map_err(|e| failed("making a file beside it", e))?;
+        let mut writer = BufWriter::with_capacity(1 << 20, &file);
+        write(&mut writer).and_then(|()| writer.flush()).map_err(|e| failed("writing it", e))?;
+        drop(writer);
+        file.sync_all().map_err(|e| failed("bringing it to the disk", e))?;
         fs::rename(&beside, path).map_err(|e| failed("putting it in its place", e))?;
         // The name is on the disk when its folder is. Not every system lets a folder be opened.
         if cfg!(unix) {
-            let folder = folder(path);
-            File::open(folder)
+            File::open(folder(path))
                 .and_then(|f| f.sync_all())
                 .map_err(|e| failed("bringing its folder to the disk", e))?;
         }
         Ok(())
-    });
+    };
+    let done = filled();
     if done.is_err() {
         // What is left of a failed attempt is of no use; the error is about the attempt.
         let _ = fs::remove_file(&beside);
@@ -64,17 +71,28 @@ mod tests {
         let folder = folder_for("failed");
         let path = folder.join("kept");
         fs::write(&path, "old").unwrap();
-        let failed = replace(&path, |beside| {
-            fs::write(beside, "ne").unwrap();
-            Err(unwritten(&path, "the disk is full".into()))
+        let failed = replace(&path, |file| {
+            file.write_all(b"ne")?;
+            Err(io::Error::other("the disk is full"))
         });
         assert!(failed.unwrap_err().to_string().contains("the disk is full"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        replace(&path, |beside| fs::write(beside, "new").map_err(|e| unwritten(&path, e.to_string())))
-            .unwrap();
+        replace(&path, |file| file.write_all(b"new")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_may_be_read_by_whom_any_new_file_may_be() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = folder_for("permissions");
+        let mode = |name: &str| fs::metadata(folder.join(name)).unwrap().permissions().mode();
+        fs::write(folder.join("ordinary"), "").unwrap();
+        replace(&folder.join("saved"), |file| file.write_all(b"new")).unwrap();
+        assert_eq!(mode("saved"), mode("ordinary"));
         fs::remove_dir_all(folder).unwrap();
     }
 

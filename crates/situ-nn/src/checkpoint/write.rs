@@ -5,10 +5,11 @@ use super::saved::Saved;
 use super::{STATE, state_name, to_file};
 use crate::Weight;
 use crate::train::Training;
+use safetensors::tensor::{Metadata, TensorInfo};
 use situ_core::{Error, Result};
 use situ_tensor::{Tensor, Variable};
-use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io::Write;
 use std::path::Path;
 
 /// A tensor whose bytes can be had: in the host's memory already, or read from its device.
@@ -25,28 +26,41 @@ impl Held {
     }
 }
 
-impl safetensors::View for &Held {
-    fn dtype(&self) -> safetensors::Dtype {
-        to_file(self.tensor.dtype())
-    }
-    fn shape(&self) -> &[usize] {
-        self.tensor.shape().dims()
-    }
-    fn data(&self) -> Cow<'_, [u8]> {
+impl Held {
+    fn bytes(&self) -> &[u8] {
         match &self.read {
-            Some(bytes) => Cow::Borrowed(bytes),
-            None => Cow::Borrowed(self.tensor.host_bytes().unwrap_or_default()),
+            Some(bytes) => bytes,
+            None => self.tensor.host_bytes().unwrap_or_default(),
         }
-    }
-    fn data_len(&self) -> usize {
-        self.tensor.elements() * self.tensor.dtype().size()
     }
 }
 
-fn write(path: &Path, tensors: &[(String, Held)], metadata: Option<HashMap<String, String>>) -> Result<()> {
-    replace(path, |beside| {
-        let list = tensors.iter().map(|(name, held)| (name.as_str(), held));
-        safetensors::serialize_to_file(list, metadata, beside).map_err(|e| unwritten(path, e.to_string()))
+/// Writes the form of safetensors: the size of the header, the header, the bytes of every tensor. The crate's own writer makes files
+/// that only their owner may read, and leaves one behind when it is killed.
+fn write(
+    path: &Path,
+    mut tensors: Vec<(String, Held)>,
+    metadata: Option<HashMap<String, String>>,
+) -> Result<()> {
+    // Wide numbers first, as readers want them aligned.
+    tensors.sort_by(|(a, left), (b, right)| {
+        let size = |held: &Held| held.tensor.dtype().size();
+        size(right).cmp(&size(left)).then_with(|| a.cmp(b))
+    });
+    let mut end = 0;
+    let infos = tensors.iter().map(|(name, held)| {
+        let start = end;
+        end += held.bytes().len();
+        let (dtype, shape) = (to_file(held.tensor.dtype()), held.tensor.shape().dims().to_vec());
+        (name.clone(), TensorInfo { dtype, shape, data_offsets: (start, end) })
+    });
+    let header = Metadata::new(metadata, infos.collect()).map_err(|e| unwritten(path, e.to_string()))?;
+    let mut header = serde_json::to_vec(&header).map_err(|e| unwritten(path, e.to_string()))?;
+    header.resize(header.len().next_multiple_of(8), b' ');
+    replace(path, |file| {
+        file.write_all(&(header.len() as u64).to_le_bytes())?;
+        file.write_all(&header)?;
+        tensors.iter().try_for_each(|(_, held)| file.write_all(held.bytes()))
     })
 }
 
@@ -82,7 +96,7 @@ fn held(weights: &[Weight]) -> Result<Vec<(String, Held)>> {
 /// # Ok(()) }
 /// ```
 pub fn save_weights(path: impl AsRef<Path>, weights: &[Weight]) -> Result<()> {
-    write(path.as_ref(), &held(weights)?, None)
+    write(path.as_ref(), held(weights)?, None)
 }
 
 impl Training {
@@ -94,6 +108,6 @@ impl Training {
         for (weight, state, variable) in self.stepper.bound().state() {
             tensors.push((state_name(state, weight), Held::new(variable)?));
         }
-        write(path, &tensors, Some(Saved::of(self).into_metadata()?))
+        write(path, tensors, Some(Saved::of(self).into_metadata()?))
     }
 }
