@@ -48,6 +48,7 @@ pub struct Identity {
     given: Option<String>,
     path: String,
     site: Site,
+    frozen: bool,
 }
 
 /// The end of a layer's scope: it lasts until this is dropped.
@@ -74,6 +75,27 @@ impl Identity {
     /// The same with a name, which must be the only one of its kind in the model.
     pub fn named(self, name: impl Into<String>) -> Identity {
         Identity { given: Some(name.into()), ..self }
+    }
+
+    /// The same, frozen or not: the weights of a frozen layer stay as they are in training.
+    pub fn trainable(self, trainable: bool) -> Identity {
+        Identity { frozen: !trainable, ..self }
+    }
+
+    /// Freezes the layer, or lets it learn again.
+    pub fn set_trainable(&mut self, trainable: bool) {
+        self.frozen = !trainable;
+    }
+
+    /// Whether training may change the layer's weights.
+    pub fn is_trainable(&self) -> bool {
+        !self.frozen
+    }
+
+    /// What [`Model::weights`](crate::Model::weights) gives for these weights: none of them is trainable while the layer is frozen.
+    pub fn held(&self, weights: impl IntoIterator<Item = Weight>) -> Vec<Weight> {
+        let held = |weight: Weight| Weight { trainable: weight.trainable && !self.frozen, ..weight };
+        weights.into_iter().map(held).collect()
     }
 
     /// The name that it was given, if it was.

@@ -90,6 +90,11 @@ pub trait Layer: Model + Debug {
         None
     }
 
+    /// [`Layer::identity`], to change it: what a layer with weights needs for [`Sequential::set_trainable`](crate::Sequential::set_trainable).
+    fn identity_mut(&mut self) -> Option<&mut Identity> {
+        None
+    }
+
     /// Makes its weights for inputs of that shape, the first size of which is the batch, and says the shape of what it gives for them. A
     /// layer that has weights already keeps them, if they fit. Called by [`Maker::build`], which gives it a name first.
     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape>;

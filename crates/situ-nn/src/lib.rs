@@ -78,7 +78,7 @@ pub use layers::{
 };
 pub use loss::Loss;
 pub use metric::Metric;
-pub use pass::Pass;
+pub use pass::{Frozen, Pass};
 pub use sequential::Sequential;
 pub use site::Site;
 pub use summary::{Summary, SummaryRow, Whereabouts};

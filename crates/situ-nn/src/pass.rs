@@ -1,5 +1,6 @@
 //! One pass through a model: what layers must know besides their input.
 
+use crate::Identity;
 use situ_tensor::Tensor;
 use std::cell::Cell;
 
@@ -11,6 +12,21 @@ pub struct Pass {
     step: Option<Tensor>,
     draws: Cell<u64>,
     counts: Cell<bool>,
+    frozen: Cell<bool>,
+}
+
+/// The end of a frozen layer's part of a pass: when this is dropped.
+#[must_use = "the layers stay frozen until this is dropped: bind it to a name"]
+#[derive(Debug)]
+pub struct Frozen<'p> {
+    pass: &'p Pass,
+    before: bool,
+}
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        self.pass.frozen.set(self.before);
+    }
 }
 
 impl Pass {
@@ -27,6 +43,18 @@ impl Pass {
     /// Whether weights are being trained.
     pub fn is_training(&self) -> bool {
         self.training
+    }
+
+    /// The part of the pass that goes through a layer of layers: for its `forward`, so that those inside know of it if it is frozen.
+    pub fn through(&self, layers: &Identity) -> Frozen<'_> {
+        let before = self.frozen.get();
+        self.frozen.set(before || !layers.is_trainable());
+        Frozen { pass: self, before }
+    }
+
+    /// Whether a layer is to learn from this pass: it is one of training, and neither the layer nor one around it is frozen.
+    pub fn trains(&self, layer: &Identity) -> bool {
+        self.training && !self.frozen.get() && layer.is_trainable()
     }
 
     /// The counter of steps, if there is one.

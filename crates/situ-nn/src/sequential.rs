@@ -2,7 +2,7 @@
 
 use crate::layer::batch_of;
 use crate::{Identity, Layer, Maker, Model, Pass, Weight};
-use situ_core::{Result, Shape};
+use situ_core::{Error, Result, Shape};
 use situ_tensor::Tensor;
 
 /// A model that gives each layer's result to the next. It is a layer itself, so that they nest.
@@ -64,6 +64,52 @@ impl Sequential {
         Sequential { identity: self.identity.named(name), ..self }
     }
 
+    /// Frozen if `false`: the weights of its layers stay as they are in training.
+    ///
+    /// ```
+    /// # fn main() -> situ_core::Result<()> {
+    /// use situ_nn::{Activation, Dense, Layer, Maker, Sequential};
+    /// let trunk = Sequential::new().add(Dense::new(64).activation(Activation::Relu)).named("trunk");
+    /// let mut model =
+    ///     Sequential::new().add(trunk.trainable(false)).add(Dense::new(2)).built(&[8], &mut Maker::new(1))?;
+    /// assert_eq!(model.summary().trainable(), 64 * 2 + 2);
+    /// // Later, for a few more epochs with all of it:
+    /// model.set_trainable("trunk", true)?;
+    /// assert_eq!(model.summary().trainable(), model.summary().parameters());
+    /// # Ok(()) }
+    /// ```
+    pub fn trainable(self, trainable: bool) -> Sequential {
+        Sequential { identity: self.identity.trainable(trainable), ..self }
+    }
+
+    /// Freezes one of its layers, or lets it learn again. What is compiled stays as it was: compile the model anew.
+    pub fn set_trainable(&mut self, layer: &str, trainable: bool) -> Result<()> {
+        let called = |entry: &Entry| {
+            let given = entry.layer.identity().and_then(Identity::given);
+            entry.name == layer || given == Some(layer)
+        };
+        if let Some(entry) = self.entries.iter_mut().find(|entry| called(entry)) {
+            if let Some(identity) = entry.layer.identity_mut() {
+                identity.set_trainable(trainable);
+                return Ok(());
+            }
+            if entry.layer.weights().is_empty() {
+                return Ok(());
+            }
+            return Err(Error::argument(
+                "set_trainable",
+                format!("the layer {layer} gives no Identity to change"),
+                "let its Layer::identity_mut give one, and its weights go through Identity::held",
+            ));
+        }
+        let names: Vec<&str> = self.layers().map(|(name, _)| name).filter(|name| !name.is_empty()).collect();
+        Err(Error::argument(
+            "set_trainable",
+            format!("there is no layer {layer}: there are {}", names.join(", ")),
+            "name one of them; layers without a name of their own get one when the model is built",
+        ))
+    }
+
     /// Whether its layers have their weights.
     pub fn is_built(&self) -> bool {
         self.input.is_some()
@@ -104,11 +150,12 @@ impl FromIterator<Box<dyn Layer>> for Sequential {
 impl Model for Sequential {
     fn forward(&self, input: &Tensor, pass: &Pass) -> Result<Tensor> {
         let _name = self.identity.enter_name();
+        let _frozen = pass.through(&self.identity);
         self.run(input, pass)
     }
 
     fn weights(&self) -> Vec<Weight> {
-        self.entries.iter().flat_map(|entry| entry.layer.weights()).collect()
+        self.identity.held(self.entries.iter().flat_map(|entry| entry.layer.weights()))
     }
 
     fn prepare(&mut self, input: &Shape) -> Result<()> {
@@ -127,6 +174,10 @@ impl Layer for Sequential {
 
     fn identity(&self) -> Option<&Identity> {
         Some(&self.identity)
+    }
+
+    fn identity_mut(&mut self) -> Option<&mut Identity> {
+        Some(&mut self.identity)
     }
 
     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {

@@ -111,6 +111,11 @@ impl SummaryRow {
         SummaryRow { name, kind, output, trainable: count(true), fixed: count(false), device }
     }
 
+    /// Whether it has numbers, and training changes none of them.
+    pub fn is_frozen(&self) -> bool {
+        self.fixed > 0 && self.trainable == 0
+    }
+
     fn of_layer(name: &str, layer: &dyn Layer, output: Option<Shape>) -> SummaryRow {
         let asked = layer.identity().map(|identity| identity.site().request().spec.clone());
         let without_weights = match asked {
@@ -168,7 +173,13 @@ impl fmt::Display for Summary {
                 (name, kind) => format!("{name} ({kind})"),
             };
             let parameters = grouped(row.trainable + row.fixed);
-            table.push([layer, shape_text(row.output.as_ref()), parameters, row.device.to_string()]);
+            let frozen = if row.is_frozen() { ", frozen" } else { "" };
+            table.push([
+                layer,
+                shape_text(row.output.as_ref()),
+                parameters,
+                format!("{}{frozen}", row.device),
+            ]);
         }
         let width = |column: usize| table.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let [layer, output, parameters, device] = [0, 1, 2, 3].map(width);

@@ -6,7 +6,7 @@ use crate::train::Figures;
 use situ_core::Result;
 use std::path::{Path, PathBuf};
 
-/// Saves training to a file: after every epoch, or some, and when it is interrupted.
+/// Saves training to a file: after every epoch, or some, and where it ends early: it is interrupted, or a step or its input fails.
 ///
 /// `{epoch}` in the file's name is replaced by the number of epochs that are over; without it, each file replaces the one before.
 ///
@@ -42,7 +42,7 @@ impl Checkpoint {
     }
 
     /// Only after epochs in which that figure was better than ever: of losses and errors (by their names) the least, of all others the
-    /// most. What is saved on an interrupt then goes to a file of its own, with `.interrupted` behind its name.
+    /// most. What is saved at an early end then goes to a file of its own, with `.interrupted` behind its name.
     pub fn best(mut self, figure: &str) -> Checkpoint {
         self.best = Some(Monitor::new(figure));
         self
@@ -87,7 +87,7 @@ impl Callback for Checkpoint {
     }
 
     fn on_train_end(&mut self, run: &mut Run<'_>) -> Result<()> {
-        if !run.is_interrupted() {
+        if !run.is_interrupted() && run.failure().is_none() {
             return Ok(());
         }
         match self.best {

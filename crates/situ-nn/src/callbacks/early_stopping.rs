@@ -80,11 +80,11 @@ impl Callback for EarlyStopping {
     }
 
     fn on_train_end(&mut self, run: &mut Run<'_>) -> Result<()> {
-        if !run.is_interrupted() {
-            for (variable, value) in self.kept.drain(..) {
-                variable.assign(&value)?;
-            }
+        let kept = std::mem::take(&mut self.kept);
+        // Training that ended early is to go on from where it was.
+        if run.is_interrupted() || run.failure().is_some() {
+            return Ok(());
         }
-        Ok(())
+        kept.iter().try_for_each(|(variable, value)| variable.assign(value))
     }
 }

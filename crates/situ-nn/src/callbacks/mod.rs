@@ -11,7 +11,7 @@ pub use early_stopping::EarlyStopping;
 pub use monitor::Goal;
 
 use crate::train::{Figures, Training};
-use situ_core::Result;
+use situ_core::{Error, Result};
 use std::ops::{Deref, DerefMut};
 
 /// What is called on the way through `fit`. An error ends it.
@@ -45,7 +45,7 @@ pub trait Callback {
         Ok(())
     }
 
-    /// After the last step, also where training was interrupted.
+    /// After the last step, also where training was interrupted ([`Run::is_interrupted`]) or failed ([`Run::failure`]).
     fn on_train_end(&mut self, run: &mut Run<'_>) -> Result<()> {
         let _ = run;
         Ok(())
@@ -79,12 +79,22 @@ impl<C: Callback + ?Sized> Callback for &mut C {
 pub struct Run<'t> {
     training: &'t mut Training,
     interrupted: bool,
+    failure: Option<&'t Error>,
     stop: bool,
 }
 
 impl<'t> Run<'t> {
-    pub(crate) fn new(training: &'t mut Training, interrupted: bool) -> Run<'t> {
-        Run { training, interrupted, stop: false }
+    pub(crate) fn new(training: &'t mut Training) -> Run<'t> {
+        Run { training, interrupted: false, failure: None, stop: false }
+    }
+
+    /// As it is at the end.
+    pub(crate) fn ended(
+        training: &'t mut Training,
+        interrupted: bool,
+        failure: Option<&'t Error>,
+    ) -> Run<'t> {
+        Run { training, interrupted, failure, stop: false }
     }
 
     /// Ends training after this call.
@@ -99,6 +109,12 @@ impl<'t> Run<'t> {
     /// Whether training was interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted
+    }
+
+    /// The error that ended training, which `fit` gives back when all callbacks have been told: of a step, of the input, or of a
+    /// callback. What was trained before it is sound.
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure
     }
 }
 

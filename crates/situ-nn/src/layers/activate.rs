@@ -19,16 +19,13 @@ pub struct Activate {
     identity: Identity,
 }
 
+named!(Activate);
+
 impl Activate {
     /// That activation.
     #[track_caller]
     pub fn new(activation: Activation) -> Activate {
         Activate { activation, identity: Identity::of_caller() }
-    }
-
-    /// With a name.
-    pub fn named(self, name: impl Into<String>) -> Activate {
-        Activate { identity: self.identity.named(name), ..self }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Channels normalised over the batch.
 
+use super::scale_and_shift::ScaleAndShift;
 use crate::{Identity, Initializer, Layer, Maker, Model, Pass, Recipe, Weight};
 use situ_core::{Result, Shape, TensorType};
 use situ_ir::ops::window::Format;
@@ -7,8 +8,8 @@ use situ_tensor::Tensor;
 
 /// Each channel with mean 0 and variance 1, then scaled and shifted by what is learned.
 ///
-/// In training, mean and variance are those of the batch, and moving ones follow them; otherwise the moving ones count. The channels are the
-/// second axis, or the last one (see [`BatchNorm::format`]).
+/// In training, mean and variance are those of the batch, and moving ones follow them; otherwise, and while the layer or one around it is
+/// frozen, the moving ones count. The channels are the second axis, or the last one (see [`BatchNorm::format`]).
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -27,8 +28,7 @@ pub struct BatchNorm {
     momentum: f64,
     epsilon: f64,
     identity: Identity,
-    scale: Option<Weight>,
-    shift: Option<Weight>,
+    weights: ScaleAndShift,
     mean: Option<Weight>,
     variance: Option<Weight>,
 }
@@ -41,6 +41,8 @@ impl Default for BatchNorm {
     }
 }
 
+with_scale_and_shift!(BatchNorm);
+
 impl BatchNorm {
     /// With channels on the second axis, a momentum of 0.99 and an epsilon of 0.001.
     #[track_caller]
@@ -50,8 +52,7 @@ impl BatchNorm {
             momentum: 0.99,
             epsilon: 1e-3,
             identity: Identity::of_caller(),
-            scale: None,
-            shift: None,
+            weights: ScaleAndShift::default(),
             mean: None,
             variance: None,
         }
@@ -65,16 +66,6 @@ impl BatchNorm {
     /// How much of the moving mean and variance stays in each step.
     pub fn momentum(self, momentum: f64) -> BatchNorm {
         BatchNorm { momentum, ..self }
-    }
-
-    /// What is added to the variance.
-    pub fn epsilon(self, epsilon: f64) -> BatchNorm {
-        BatchNorm { epsilon, ..self }
-    }
-
-    /// With a name.
-    pub fn named(self, name: impl Into<String>) -> BatchNorm {
-        BatchNorm { identity: self.identity.named(name), ..self }
     }
 
     /// The axis of the channels; an error for an input that has none, or another number of them.
@@ -108,23 +99,24 @@ impl BatchNorm {
 impl Model for BatchNorm {
     fn forward(&self, input: &Tensor, pass: &Pass) -> Result<Tensor> {
         let _here = self.identity.enter();
-        let scale = self.identity.value(KIND, &self.scale)?;
-        let shift = self.identity.value(KIND, &self.shift)?;
-        let axis = self.axis(input.tensor_type(), Some(scale.elements()))? as isize;
+        let mean = self.identity.value(KIND, &self.mean)?;
+        let channels = mean.elements();
+        let axis = self.axis(input.tensor_type(), Some(channels))? as isize;
+        let [scale, shift] = self.weights.values(KIND, &self.identity, channels, mean.dtype())?;
         let blamed = |error| self.identity.blame(error);
-        if pass.is_training() {
+        if pass.trains(&self.identity) {
             let (y, mean, variance) = input.batch_norm(&scale, &shift, axis, self.epsilon).map_err(blamed)?;
             self.follow(&self.mean, &mean)?;
             self.follow(&self.variance, &variance)?;
             return Ok(y);
         }
-        let mean = self.identity.value(KIND, &self.mean)?.stop_gradient()?;
+        let mean = mean.stop_gradient()?;
         let variance = self.identity.value(KIND, &self.variance)?.stop_gradient()?;
         input.batch_norm_by(&mean, &variance, &scale, &shift, axis, self.epsilon).map_err(blamed)
     }
 
     fn weights(&self) -> Vec<Weight> {
-        [&self.scale, &self.shift, &self.mean, &self.variance].into_iter().flatten().cloned().collect()
+        self.identity.held(self.weights.iter().chain(&self.mean).chain(&self.variance).cloned())
     }
 }
 
@@ -137,6 +129,10 @@ impl Layer for BatchNorm {
         Some(&self.identity)
     }
 
+    fn identity_mut(&mut self) -> Option<&mut Identity> {
+        Some(&mut self.identity)
+    }
+
     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {
         let _here = self.identity.build(maker);
         if !(0.0..=1.0).contains(&self.momentum) || !self.epsilon.is_finite() || self.epsilon < 0.0 {
@@ -145,14 +141,13 @@ impl Layer for BatchNorm {
             return Err(self.identity.reject(KIND, &why, help));
         }
         let channels = input[self.axis(TensorType::new(maker.dtype(), *input), None)?];
-        for (place, name, initializer, trainable) in [
-            (&mut self.scale, "scale", Initializer::Ones, true),
-            (&mut self.shift, "shift", Initializer::Zeros, true),
-            (&mut self.mean, "moving_mean", Initializer::Zeros, false),
-            (&mut self.variance, "moving_variance", Initializer::Ones, false),
+        self.weights.make(maker, channels)?;
+        for (place, name, initializer) in [
+            (&mut self.mean, "moving_mean", Initializer::Zeros),
+            (&mut self.variance, "moving_variance", Initializer::Ones),
         ] {
             let recipe = Recipe::new(name, &[channels], initializer)?;
-            maker.make(place, &Recipe { trainable, ..recipe })?;
+            maker.make(place, &Recipe { trainable: false, ..recipe })?;
         }
         Ok(*input)
     }

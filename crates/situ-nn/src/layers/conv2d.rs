@@ -1,7 +1,8 @@
 //! Filters that slide over images.
 
 use super::image::{filter_fans, spread};
-use crate::{Activation, Fans, Identity, Initializer, Layer, Maker, Model, Pass, Penalty, Recipe, Weight};
+use super::kernel_and_bias::KernelAndBias;
+use crate::{Activation, Identity, Initializer, Layer, Maker, Model, Pass, Penalty, Weight};
 use situ_core::{Error, Result, Shape, TensorType};
 use situ_ir::ops::window::{Filter, Format};
 use situ_ir::ops::{Conv2d, Rule};
@@ -24,38 +25,21 @@ pub struct Conv2D {
     filters: usize,
     size: [usize; 2],
     windows: Windows,
-    activation: Activation,
-    use_bias: bool,
-    kernel_initializer: Initializer,
-    bias_initializer: Initializer,
-    kernel_penalty: Penalty,
-    bias_penalty: Penalty,
+    weights: KernelAndBias,
     identity: Identity,
-    kernel: Option<Weight>,
-    bias: Option<Weight>,
 }
 
 const KIND: &str = "Conv2D";
+
+with_kernel_and_bias!(Conv2D);
 
 impl Conv2D {
     /// That many filters of that height and width: on every pixel, without padding, channels first, with a bias of zeros and a kernel by
     /// Glorot.
     #[track_caller]
     pub fn new(filters: usize, size: [usize; 2]) -> Conv2D {
-        Conv2D {
-            filters,
-            size,
-            windows: Windows::default(),
-            activation: Activation::Linear,
-            use_bias: true,
-            kernel_initializer: Initializer::GlorotUniform,
-            bias_initializer: Initializer::Zeros,
-            kernel_penalty: Penalty::default(),
-            bias_penalty: Penalty::default(),
-            identity: Identity::of_caller(),
-            kernel: None,
-            bias: None,
-        }
+        let (windows, weights) = (Windows::default(), KernelAndBias::default());
+        Conv2D { filters, size, windows, weights, identity: Identity::of_caller() }
     }
 
     /// From one place of a filter to the next, down and across.
@@ -88,41 +72,6 @@ impl Conv2D {
         self
     }
 
-    /// With a function applied to its result.
-    pub fn activation(self, activation: Activation) -> Conv2D {
-        Conv2D { activation, ..self }
-    }
-
-    /// With a bias, or without.
-    pub fn use_bias(self, use_bias: bool) -> Conv2D {
-        Conv2D { use_bias, ..self }
-    }
-
-    /// How the filters begin.
-    pub fn kernel_initializer(self, kernel_initializer: Initializer) -> Conv2D {
-        Conv2D { kernel_initializer, ..self }
-    }
-
-    /// How the bias begins.
-    pub fn bias_initializer(self, bias_initializer: Initializer) -> Conv2D {
-        Conv2D { bias_initializer, ..self }
-    }
-
-    /// What the loss adds for the filters.
-    pub fn kernel_penalty(self, kernel_penalty: Penalty) -> Conv2D {
-        Conv2D { kernel_penalty, ..self }
-    }
-
-    /// What the loss adds for the bias.
-    pub fn bias_penalty(self, bias_penalty: Penalty) -> Conv2D {
-        Conv2D { bias_penalty, ..self }
-    }
-
-    /// With a name.
-    pub fn named(self, name: impl Into<String>) -> Conv2D {
-        Conv2D { identity: self.identity.named(name), ..self }
-    }
-
     /// An error that names the layer for images that are none, or have another number of channels.
     fn check(&self, input: TensorType, kernel: Option<TensorType>) -> Result<()> {
         let channels = kernel.map_or(0, |kernel| match self.windows.format {
@@ -151,21 +100,21 @@ impl Conv2D {
 impl Model for Conv2D {
     fn forward(&self, input: &Tensor, _: &Pass) -> Result<Tensor> {
         let _here = self.identity.enter();
-        let kernel = self.identity.value(KIND, &self.kernel)?;
+        let kernel = self.identity.value(KIND, &self.weights.kernel)?;
         self.check(input.tensor_type(), Some(kernel.tensor_type()))?;
         let mut y = input.conv2d(&kernel, &self.windows).map_err(|error| self.identity.blame(error))?;
-        if self.use_bias {
-            let bias = self.identity.value(KIND, &self.bias)?;
+        if self.weights.use_bias {
+            let bias = self.identity.value(KIND, &self.weights.bias)?;
             y = match self.windows.format {
                 Format::ChannelsFirst => y.add(&spread(&bias)?)?,
                 Format::ChannelsLast => y.bias_add(&bias)?,
             };
         }
-        self.activation.apply(&y)
+        self.weights.activation.apply(&y)
     }
 
     fn weights(&self) -> Vec<Weight> {
-        self.kernel.iter().chain(&self.bias).cloned().collect()
+        self.weights.held(&self.identity)
     }
 }
 
@@ -176,6 +125,10 @@ impl Layer for Conv2D {
 
     fn identity(&self) -> Option<&Identity> {
         Some(&self.identity)
+    }
+
+    fn identity_mut(&mut self) -> Option<&mut Identity> {
+        Some(&mut self.identity)
     }
 
     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {
@@ -195,13 +148,7 @@ impl Layer for Conv2D {
         let window = self.windows.window("conv2d", images, self.size).map_err(blamed)?;
         let output = Conv2d { window, groups }.infer(&[images, TensorType::new(maker.dtype(), shape)]);
         let output = output.map_err(blamed)?.shape;
-        let kernel = Recipe::new("kernel", shape.dims(), self.kernel_initializer)?;
-        let fans: Fans = filter_fans(filter);
-        maker.make(&mut self.kernel, &Recipe { fans, penalty: self.kernel_penalty, ..kernel })?;
-        if self.use_bias {
-            let bias = Recipe::new("bias", &[self.filters], self.bias_initializer)?;
-            maker.make(&mut self.bias, &Recipe { penalty: self.bias_penalty, ..bias })?;
-        }
+        self.weights.make(maker, &shape, filter_fans(filter), self.filters)?;
         Ok(output)
     }
 }

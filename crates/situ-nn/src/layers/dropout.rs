@@ -24,16 +24,13 @@ pub struct Dropout {
 
 const KIND: &str = "Dropout";
 
+named!(Dropout);
+
 impl Dropout {
     /// That leaves out this part of the numbers: from 0 to below 1.
     #[track_caller]
     pub fn new(rate: f64) -> Dropout {
         Dropout { rate, identity: Identity::of_caller() }
-    }
-
-    /// With a name.
-    pub fn named(self, name: impl Into<String>) -> Dropout {
-        Dropout { identity: self.identity.named(name), ..self }
     }
 
     fn check(&self) -> Result<()> {

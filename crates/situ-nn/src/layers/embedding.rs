@@ -26,6 +26,8 @@ pub struct Embedding {
 
 const KIND: &str = "Embedding";
 
+named_and_trainable!(Embedding);
+
 impl Embedding {
     /// A table of `words` rows of `size` numbers, which begin between −0.05 and 0.05.
     #[track_caller]
@@ -49,11 +51,6 @@ impl Embedding {
     pub fn penalty(self, penalty: Penalty) -> Embedding {
         Embedding { penalty, ..self }
     }
-
-    /// With a name.
-    pub fn named(self, name: impl Into<String>) -> Embedding {
-        Embedding { identity: self.identity.named(name), ..self }
-    }
 }
 
 impl Model for Embedding {
@@ -73,7 +70,7 @@ impl Model for Embedding {
     }
 
     fn weights(&self) -> Vec<Weight> {
-        self.table.iter().cloned().collect()
+        self.identity.held(self.table.clone())
     }
 }
 
@@ -84,6 +81,10 @@ impl Layer for Embedding {
 
     fn identity(&self) -> Option<&Identity> {
         Some(&self.identity)
+    }
+
+    fn identity_mut(&mut self) -> Option<&mut Identity> {
+        Some(&mut self.identity)
     }
 
     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {

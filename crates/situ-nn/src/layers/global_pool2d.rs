@@ -14,6 +14,8 @@ macro_rules! global_pools {
             identity: Identity,
         }
 
+        named!($name);
+
         impl Default for $name {
             fn default() -> $name {
                 $name::new()
@@ -30,11 +32,6 @@ macro_rules! global_pools {
             /// Where the channels are.
             pub fn format(self, format: Format) -> $name {
                 $name { format, ..self }
-            }
-
-            /// With a name.
-            pub fn named(self, name: impl Into<String>) -> $name {
-                $name { identity: self.identity.named(name), ..self }
             }
         }
 

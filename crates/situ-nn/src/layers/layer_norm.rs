@@ -1,6 +1,7 @@
 //! Examples normalised by themselves.
 
-use crate::{Identity, Initializer, Layer, Maker, Model, Pass, Recipe, Weight};
+use super::scale_and_shift::ScaleAndShift;
+use crate::{Identity, Layer, Maker, Model, Pass, Weight};
 use situ_core::{Result, Shape, TensorType};
 use situ_tensor::Tensor;
 
@@ -18,8 +19,7 @@ use situ_tensor::Tensor;
 pub struct LayerNorm {
     epsilon: f64,
     identity: Identity,
-    scale: Option<Weight>,
-    shift: Option<Weight>,
+    weights: ScaleAndShift,
 }
 
 const KIND: &str = "LayerNorm";
@@ -30,21 +30,13 @@ impl Default for LayerNorm {
     }
 }
 
+with_scale_and_shift!(LayerNorm);
+
 impl LayerNorm {
     /// With an epsilon of 0.001.
     #[track_caller]
     pub fn new() -> LayerNorm {
-        LayerNorm { epsilon: 1e-3, identity: Identity::of_caller(), scale: None, shift: None }
-    }
-
-    /// What is added to the variance.
-    pub fn epsilon(self, epsilon: f64) -> LayerNorm {
-        LayerNorm { epsilon, ..self }
-    }
-
-    /// With a name.
-    pub fn named(self, name: impl Into<String>) -> LayerNorm {
-        LayerNorm { identity: self.identity.named(name), ..self }
+        LayerNorm { epsilon: 1e-3, identity: Identity::of_caller(), weights: ScaleAndShift::default() }
     }
 
     fn check(&self, input: TensorType, size: Option<usize>) -> Result<()> {
@@ -61,14 +53,14 @@ impl LayerNorm {
 impl Model for LayerNorm {
     fn forward(&self, input: &Tensor, _: &Pass) -> Result<Tensor> {
         let _here = self.identity.enter();
-        let scale = self.identity.value(KIND, &self.scale)?;
-        let shift = self.identity.value(KIND, &self.shift)?;
-        self.check(input.tensor_type(), Some(scale.elements()))?;
+        self.check(input.tensor_type(), self.weights.size())?;
+        let size = input.shape()[input.rank() - 1];
+        let [scale, shift] = self.weights.values(KIND, &self.identity, size, input.dtype())?;
         input.layer_norm(&scale, &shift, self.epsilon).map_err(|error| self.identity.blame(error))
     }
 
     fn weights(&self) -> Vec<Weight> {
-        self.scale.iter().chain(&self.shift).cloned().collect()
+        self.identity.held(self.weights.iter().cloned())
     }
 }
 
@@ -81,12 +73,14 @@ impl Layer for LayerNorm {
         Some(&self.identity)
     }
 
+    fn identity_mut(&mut self) -> Option<&mut Identity> {
+        Some(&mut self.identity)
+    }
+
     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {
         let _here = self.identity.build(maker);
         self.check(TensorType::new(maker.dtype(), *input), None)?;
-        let size = input[input.rank() - 1];
-        maker.make(&mut self.scale, &Recipe::new("scale", &[size], Initializer::Ones)?)?;
-        maker.make(&mut self.shift, &Recipe::new("shift", &[size], Initializer::Zeros)?)?;
+        self.weights.make(maker, input[input.rank() - 1])?;
         Ok(*input)
     }
 }

@@ -1,5 +1,8 @@
 //! The layers, a file each. Adding one: a file with a struct that has an [`Identity`](crate::Identity), and a line here.
 
+#[macro_use]
+mod methods;
+
 mod activate;
 mod batch_norm;
 mod conv2d;
@@ -9,10 +12,12 @@ mod embedding;
 mod flatten;
 mod global_pool2d;
 mod image;
+mod kernel_and_bias;
 mod layer_norm;
 mod pool2d;
 mod reshape;
 mod residual;
+mod scale_and_shift;
 
 pub use activate::Activate;
 pub use batch_norm::BatchNorm;

@@ -16,6 +16,8 @@ macro_rules! pools {
             identity: Identity,
         }
 
+        named!($name);
+
         impl $name {
             /// Windows of that height and width, one beside the other, without padding, channels first.
             #[track_caller]
@@ -40,11 +42,6 @@ macro_rules! pools {
             pub fn format(mut self, format: Format) -> $name {
                 self.windows.format = format;
                 self
-            }
-
-            /// With a name.
-            pub fn named(self, name: impl Into<String>) -> $name {
-                $name { identity: self.identity.named(name), ..self }
             }
         }
 

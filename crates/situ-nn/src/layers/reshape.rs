@@ -22,16 +22,13 @@ pub struct Reshape {
 
 const KIND: &str = "Reshape";
 
+named!(Reshape);
+
 impl Reshape {
     /// To these sizes, without the batch.
     #[track_caller]
     pub fn new(dims: &[isize]) -> Reshape {
         Reshape { dims: dims.to_vec(), identity: Identity::of_caller() }
-    }
-
-    /// With a name.
-    pub fn named(self, name: impl Into<String>) -> Reshape {
-        Reshape { identity: self.identity.named(name), ..self }
     }
 
     /// The whole shape of the result. (−1 is worked out of one example, so that a batch may be empty.)

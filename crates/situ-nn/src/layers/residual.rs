@@ -37,6 +37,8 @@ impl Default for Residual {
     }
 }
 
+named_and_trainable!(Residual);
+
 impl Residual {
     /// Without layers: twice its input.
     #[track_caller]
@@ -64,16 +66,12 @@ impl Residual {
     pub fn activation(self, activation: Activation) -> Residual {
         Residual { activation, ..self }
     }
-
-    /// With a name.
-    pub fn named(self, name: impl Into<String>) -> Residual {
-        Residual { identity: self.identity.named(name), ..self }
-    }
 }
 
 impl Model for Residual {
     fn forward(&self, input: &Tensor, pass: &Pass) -> Result<Tensor> {
         let _name = self.identity.enter_name();
+        let _frozen = pass.through(&self.identity);
         let through = self.body.run(input, pass)?;
         let past = match &self.projection {
             Some(layer) => layer.forward(input, pass)?,
@@ -88,7 +86,7 @@ impl Model for Residual {
     fn weights(&self) -> Vec<Weight> {
         let mut weights = self.body.weights();
         weights.extend(self.projection.iter().flat_map(|layer| layer.weights()));
-        weights
+        self.identity.held(weights)
     }
 }
 
@@ -99,6 +97,10 @@ impl Layer for Residual {
 
     fn identity(&self) -> Option<&Identity> {
         Some(&self.identity)
+    }
+
+    fn identity_mut(&mut self) -> Option<&mut Identity> {
+        Some(&mut self.identity)
     }
 
     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape> {

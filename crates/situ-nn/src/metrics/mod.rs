@@ -6,12 +6,14 @@
 mod accuracy;
 mod auc;
 mod counts;
+mod custom;
 mod mean;
 mod precision_recall;
 mod top_k;
 
 pub use accuracy::{Accuracy, BinaryAccuracy, SparseAccuracy};
 pub use auc::Auc;
+pub use custom::Custom;
 pub use mean::{Mean, MeanAbsoluteError, MeanSquaredError};
 pub use precision_recall::{Precision, Recall};
 pub use top_k::TopK;

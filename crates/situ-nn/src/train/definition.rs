@@ -28,7 +28,7 @@ impl Definition {
         let pass = Pass::training(seed, Some(self.counter.value()));
         let tape = Tape::new();
         let predicted = self.model.forward(input, &pass)?;
-        let loss = self.penalty(self.mean_loss(&predicted, target)?)?;
+        let (losses, loss) = self.losses(&predicted, target)?;
         let weights = self.bound.weights();
         let gradients = tape.gradients(&loss, weights.iter().map(|w| &w.variable))?;
         let aside: Vec<&str> = weights
@@ -48,25 +48,47 @@ impl Definition {
             self.counter.assign_add(&tensor(1i32)?)?;
         }
         self.bound.apply(&gradients)?;
-        self.trained.add(&self.metrics, &loss, examples(input)?, &predicted, target)
+        self.add(&self.trained, &losses, &loss, input, &predicted, target)
     }
 
     /// The loss and the metrics of a batch, without training.
     pub(crate) fn test(&self, input: &Tensor, target: &Tensor) -> Result<()> {
         let predicted = self.model.forward(input, &Pass::inference())?;
-        let loss = self.penalty(self.mean_loss(&predicted, target)?)?;
-        self.tested.add(&self.metrics, &loss, examples(input)?, &predicted, target)
+        let (losses, loss) = self.losses(&predicted, target)?;
+        self.add(&self.tested, &losses, &loss, input, &predicted, target)
     }
 
-    fn mean_loss(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
+    /// The losses of the examples, and that of the batch: their mean, with what weights add to it.
+    fn losses(&self, predicted: &Tensor, target: &Tensor) -> Result<(Tensor, Tensor)> {
         let _name = name_scope("loss");
         let losses = self.loss.of(predicted, target)?;
-        if losses.rank() == 0 { Ok(losses) } else { losses.mean(&[]) }
+        let mean = if losses.rank() == 0 { losses.clone() } else { losses.mean(&[])? };
+        let loss = self.penalty(mean)?;
+        Ok((losses, loss))
+    }
+
+    /// Adds a batch to sums: the losses of its examples, or their mean with penalties as often as there are examples.
+    fn add(
+        &self,
+        sums: &Sums,
+        losses: &Tensor,
+        loss: &Tensor,
+        input: &Tensor,
+        predicted: &Tensor,
+        target: &Tensor,
+    ) -> Result<()> {
+        let _name = name_scope("metrics");
+        let examples = examples(input)?;
+        // The sum is one op, where the mean (of which gradients need no value) would have to be multiplied.
+        let sum = match losses.elements() == examples && self.penalised.is_empty() {
+            true => losses.cast(DType::F32)?.sum(&[])?,
+            false => (&loss.cast(DType::F32)? * examples as f64)?,
+        };
+        sums.add(&self.metrics, &sum, predicted, target)
     }
 
     /// The loss with what weights add to it. Each part is computed where its weight lives.
     fn penalty(&self, mut loss: Tensor) -> Result<Tensor> {
-        let _name = name_scope("loss");
         for weight in &self.penalised {
             let added = {
                 let _there = on(&weight.variable);

@@ -65,14 +65,23 @@ impl Callbacks<'_> {
     fn call(
         &mut self,
         training: &mut Training,
-        interrupted: bool,
         mut each: impl FnMut(&mut dyn Callback, &mut Run<'_>) -> Result<()>,
     ) -> Result<bool> {
-        let mut run = Run::new(training, interrupted);
+        let mut run = Run::new(training);
         for callback in &mut self.0 {
             each(&mut **callback, &mut run)?;
         }
         Ok(run.stops())
+    }
+
+    /// Tells all that training is over, and how. Gives the first error: that of training, else of one of them.
+    fn end(&mut self, training: &mut Training, interrupted: bool, mut done: Result<()>) -> Result<()> {
+        for callback in &mut self.0 {
+            let mut run = Run::ended(training, interrupted, done.as_ref().err());
+            let ended = callback.on_train_end(&mut run);
+            done = done.and(ended);
+        }
+        done
     }
 }
 
@@ -92,38 +101,60 @@ impl Training {
         let mut callbacks = Callbacks(fit.callbacks);
         let mut history = History::default();
         let last = self.position.epoch.saturating_add(fit.epochs as u64);
-        history.stopped = callbacks.call(self, false, |c, run| c.on_train_begin(run))?;
+        let done = self.epochs_to(
+            last,
+            &batches,
+            validation.as_ref(),
+            &fit.interrupt,
+            &mut callbacks,
+            &mut display,
+            &mut history,
+        );
+        let done = callbacks.end(self, history.interrupted, done);
+        display.done(history.interrupted);
+        done.map(|()| history)
+    }
+
+    fn epochs_to(
+        &mut self,
+        last: u64,
+        batches: &Dataset<(Tensor, Tensor)>,
+        validation: Option<&Dataset<(Tensor, Tensor)>>,
+        interrupt: &Interrupt,
+        callbacks: &mut Callbacks<'_>,
+        display: &mut Display,
+        history: &mut History,
+    ) -> Result<()> {
+        history.stopped = callbacks.call(self, |c, run| c.on_train_begin(run))?;
         while self.position.epoch < last && !history.stopped && !history.interrupted {
             if self.position.batch == 0 {
                 self.begin_figures()?;
             }
-            history.stopped = callbacks.call(self, false, |c, run| c.on_epoch_begin(run))?;
+            history.stopped = callbacks.call(self, |c, run| c.on_epoch_begin(run))?;
             if history.stopped {
                 break;
             }
             let number = self.position.epoch;
-            display.begin(number, last, self.position.batch, count(&batches));
-            match self.epoch(&batches, &fit.interrupt, &mut callbacks, &mut display)? {
+            display.begin(number, last, self.position.batch, count(batches));
+            match self.epoch(batches, interrupt, callbacks, display)? {
                 End::Interrupted => history.interrupted = true,
                 End::Stopped => history.stopped = true,
                 End::Over { steps, time, busy } => {
                     let mut figures = self.figures()?;
                     let rate = self.stepper.rate_of(self.steps().saturating_sub(1));
                     self.position = super::Position { epoch: number + 1, batch: 0 };
-                    if let Some(validation) = &validation {
+                    if let Some(validation) = validation {
                         display.validating();
                         let tested = self.tested(validation.epoch(0))?;
                         figures = figures.joined("val_", &tested);
                     }
                     display.end(&figures, steps, time, &busy);
-                    history.stopped = callbacks.call(self, false, |c, run| c.on_epoch_end(run, &figures))?;
+                    history.stopped = callbacks.call(self, |c, run| c.on_epoch_end(run, &figures))?;
                     history.epochs.push(Epoch { number, figures, rate, steps, time });
                 }
             }
         }
-        callbacks.call(self, history.interrupted, |c, run| c.on_train_end(run))?;
-        display.done(history.interrupted);
-        Ok(history)
+        Ok(())
     }
 
     /// The steps of one epoch, from where it was left.
@@ -148,7 +179,7 @@ impl Training {
             self.step(&x, &y)?;
             self.position.batch += 1;
             steps += 1;
-            if watched && callbacks.call(self, false, |c, run| c.on_batch_end(run))? {
+            if watched && callbacks.call(self, |c, run| c.on_batch_end(run))? {
                 return Ok(End::Stopped);
             }
             if display.is_due() {

@@ -4,7 +4,7 @@ use super::Figures;
 use crate::Metric;
 use crate::optimizers::{beside, on};
 use situ_core::{DType, Error, Result};
-use situ_tensor::{Tensor, Variable, concat, name_scope, zeros};
+use situ_tensor::{Tensor, Variable, concat, zeros};
 use std::sync::Arc;
 
 /// Examples after which sums are read even if nobody watches: f32 can't count much further.
@@ -32,17 +32,14 @@ impl Sums {
         Ok(Sums { held, none })
     }
 
-    /// Adds a batch. `loss` is its mean.
+    /// Adds a batch. `loss` is the sum of its examples'.
     pub(crate) fn add(
         &self,
         metrics: &[Box<dyn Metric>],
         loss: &Tensor,
-        examples: usize,
         predicted: &Tensor,
         target: &Tensor,
     ) -> Result<()> {
-        let _name = name_scope("metrics");
-        let loss = (&loss.cast(DType::F32)? * examples as f64)?;
         let mut parts = vec![loss.reshape(&[1])?];
         for metric in metrics {
             let part = metric.batch(predicted, target)?;

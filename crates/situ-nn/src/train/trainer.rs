@@ -157,6 +157,25 @@ impl<M: Model + 'static> Trainer<M> {
         }
     }
 
+    /// The model back, with its weights as they are: to compile it anew, with another optimizer, or with other layers frozen.
+    pub fn into_model(self) -> Result<M> {
+        match self.state {
+            State::Waiting(parts) => Ok(parts.model),
+            State::Ready { model, training } => {
+                // Its functions hold the model.
+                drop(training);
+                Arc::try_unwrap(model).map_err(|_| {
+                    Error::argument(
+                        "into_model",
+                        "something else still holds the model",
+                        "drop clones of Training::step_function first",
+                    )
+                })
+            }
+            State::Failed => Err(failed()),
+        }
+    }
+
     /// Makes the weights of a model that does not have them, for inputs of that shape with the batch first: as the first batch would.
     pub fn build(&mut self, input: &Shape) -> Result<()> {
         if let State::Waiting(parts) = &mut self.state {

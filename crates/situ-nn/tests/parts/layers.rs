@@ -211,6 +211,30 @@ fn batch_norm_follows_the_batch_in_training_and_uses_what_it_learned_otherwise()
 }
 
 #[test]
+fn norms_without_scale_or_shift_have_no_such_weights_and_give_what_ones_and_zeros_give() -> Result<()> {
+    let x = tensor_of(&[4, 3], 6);
+    let training = |layer: &dyn Model| numbers(&layer.forward(&x, &Pass::training(0, None)).unwrap());
+    let names = |layer: &dyn Model| -> Vec<String> {
+        layer.weights().into_iter().map(|w| w.name.rsplit('/').next().unwrap().to_owned()).collect()
+    };
+    let full = BatchNorm::new().built(&[3], &mut maker())?;
+    let bare = BatchNorm::new().scale(false).center(false).built(&[3], &mut maker())?;
+    assert_eq!(names(&bare), ["moving_mean", "moving_variance"]);
+    assert_close(&training(&bare), &training(&full), 1e-12, "in training");
+    assert_close(&numbers(&inferred(&bare, &x)), &numbers(&inferred(&full, &x)), 1e-12, "in use");
+    let shifted = BatchNorm::new().scale(false).built(&[3], &mut maker())?;
+    assert_eq!(names(&shifted), ["shift", "moving_mean", "moving_variance"]);
+
+    let full = LayerNorm::new().built(&[3], &mut maker())?;
+    let scaled = LayerNorm::new().center(false).built(&[3], &mut maker())?;
+    assert_eq!(names(&scaled), ["scale"]);
+    assert_close(&numbers(&inferred(&scaled, &x)), &numbers(&inferred(&full, &x)), 1e-12, "layer norm");
+    let bare = LayerNorm::new().scale(false).center(false).built(&[3], &mut maker())?;
+    assert_close(&numbers(&inferred(&bare, &x)), &numbers(&inferred(&full, &x)), 1e-12, "layer norm");
+    Ok(())
+}
+
+#[test]
 fn moving_means_follow_inside_of_a_compiled_step_too() -> Result<()> {
     let layer = BatchNorm::new().momentum(0.5).built(&[1], &mut Maker::new(0))?;
     let weights = layer.weights();

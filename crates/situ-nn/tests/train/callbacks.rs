@@ -1,7 +1,7 @@
 //! What is called on the way, and what ends it.
 
 use crate::model::*;
-use situ_core::Result;
+use situ_core::{Error, Result};
 use situ_nn::callbacks::*;
 use situ_nn::optimizers::{Adam, Sgd};
 use situ_nn::{Figures, Fit, Interrupt, Progress, Trainer, compile};
@@ -194,5 +194,68 @@ fn ctrl_c_ends_after_the_step_with_the_state_saved() -> Result<()> {
     assert!(trainer.steps() > 0);
     std::fs::remove_file(path).unwrap();
     std::fs::remove_file(ready).unwrap();
+    Ok(())
+}
+
+#[test]
+fn callbacks_are_told_of_a_failure_and_training_goes_on_from_the_last_good_step() -> Result<()> {
+    /// Notes how training ended.
+    #[derive(Default)]
+    struct Ends(Vec<String>);
+    impl Callback for Ends {
+        fn on_train_end(&mut self, run: &mut Run<'_>) -> Result<()> {
+            assert!(!run.is_interrupted());
+            let failure = run.failure().map_or(String::new(), ToString::to_string);
+            self.0.push(format!("after {} steps: {failure}", run.steps()));
+            Ok(())
+        }
+    }
+    /// Fails at the end, too: a second error must not hide the first.
+    struct Fails;
+    impl Callback for Fails {
+        fn on_train_end(&mut self, _: &mut Run<'_>) -> Result<()> {
+            Err(Error::argument("fails", "at the end", ""))
+        }
+    }
+    let (mut trainer, x, y) = trainer(0.1)?;
+    let folder = std::env::temp_dir().join(format!("situ-failure-{}", std::process::id()));
+    let path = folder.join("saved.safetensors");
+    let mut ends = Ends::default();
+    let mut stopping = EarlyStopping::new("loss", 3).restore_best();
+    // Three batches of 32, and one that fails.
+    let (of_x, of_y) = (x.clone(), y.clone());
+    let input = situ_data::Dataset::from_generator(move || {
+        let (x, y) = (of_x.clone(), of_y.clone());
+        (0..4).map(move |n| match n {
+            3 => Err(Error::argument("reader", "the disk is gone", "")),
+            _ => Ok((x.narrow(0, n * 32, (n + 1) * 32)?, y.narrow(0, n * 32, (n + 1) * 32)?)),
+        })
+    });
+    let fit = Fit {
+        callbacks: vec![
+            Box::new(Fails),
+            Box::new(&mut ends),
+            Box::new(&mut stopping),
+            Box::new(Checkpoint::new(&path)),
+        ],
+        ..quiet()
+    };
+    let error = trainer.fit(&input, fit).unwrap_err().to_string();
+    assert!(error.contains("the disk is gone"), "{error}");
+    assert_eq!(ends.0.len(), 1);
+    assert!(
+        ends.0[0].starts_with("after 3 steps: ") && ends.0[0].contains("the disk is gone"),
+        "{:?}",
+        ends.0
+    );
+    // What was saved on the way out is the state after the third step, and both go on from there alike.
+    let mut other = compile(Mlp::new(&[3, 8, 4], 6)?, Sgd::new(0.1), cross_entropy(), [Accuracy])?;
+    other.load(&path)?;
+    std::fs::remove_dir_all(folder).unwrap();
+    for trainer in [&mut trainer, &mut other] {
+        trainer.fit((&x, &y), quiet())?;
+        assert_eq!(trainer.steps(), 4, "the fourth batch of the epoch that failed");
+    }
+    assert_eq!(bits(trainer.weights()), bits(other.weights()));
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod callbacks;
 mod checkpoint;
 mod fit;
+mod freezing;
 mod model;
 mod optimizers;
 mod places;

@@ -84,6 +84,23 @@ fn rmsprop_and_adagrad_divide_by_the_root_and_epsilon() {
 }
 
 #[test]
+fn rmsprop_keeps_a_velocity_and_takes_the_variance_if_it_is_told_to() {
+    for (momentum, centered) in [(0.9, false), (0.0, true), (0.9, true)] {
+        let (mut w, mut square, mut mean, mut velocity) = (1.0, 0.0, 0.0, 0.0);
+        for g in G {
+            let g = g + 0.01 * w;
+            square = 0.9 * square + 0.1 * g * g;
+            mean = 0.9 * mean + 0.1 * g;
+            let spread = if centered { square - mean * mean } else { square };
+            velocity = momentum * velocity + g / (f64::sqrt(spread) + 1e-3);
+            w -= 0.1 * velocity;
+        }
+        let rms = RmsProp { rho: 0.9, epsilon: 1e-3, decay: 0.01, momentum, centered, ..RmsProp::new(0.1) };
+        near(after(rms, 1.0, &G), w);
+    }
+}
+
+#[test]
 fn gradients_are_clipped_by_value_by_norm_and_by_the_norm_of_all() {
     let moved = |clip: Clip| -> Vec<Vec<f64>> {
         let weights = weights(&[&[0.0, 0.0], &[0.0]]).unwrap();
