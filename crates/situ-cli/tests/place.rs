@@ -130,7 +130,10 @@ fn compare_shows_every_algorithm_and_none_below_the_bound() {
         assert!(makespan >= bound && makespan >= auto["makespan"].as_f64().unwrap(), "{entry}");
     }
     let table = text(&[&graph, "--moves", "200", "--compare"]);
-    for name in ["single", "greedy", "heft", "peft", "hoft", "prices", "affinity", "etf", "segments", "cut", "sweep", "walk", "auto"] {
+    for name in [
+        "single", "greedy", "heft", "peft", "hoft", "prices", "affinity", "etf", "segments", "cut", "sweep",
+        "walk", "auto",
+    ] {
         assert!(table.contains(name), "{name}: {table}");
     }
 }
