@@ -138,10 +138,11 @@ impl<R: Recorder> Run<'_, R> {
         let done = AtomicUsize::new(0);
         let steps = || {
             self.caught(lane, &done, || {
+                let mut since = 0;
                 for (n, step) in lane.steps.iter().enumerate() {
                     // Only for the message of a panic: a plain store.
                     done.store(n, Ordering::Relaxed);
-                    self.recorded(step).map_err(|error| located(error, step))?;
+                    since = self.recorded(step, since).map_err(|error| located(error, step))?;
                 }
                 Ok(())
             })
@@ -214,6 +215,8 @@ impl<R: Recorder> Run<'_, R> {
     }
 
     fn lane(&self, index: LaneIndex, lane: &Lane, progress: &Progress) -> Result<()> {
+        // The end of a step is the beginning of the next, if that has nothing to wait for: a clock is read once for each.
+        let mut since = 0;
         for step in &lane.steps {
             if !step.waits.is_empty() {
                 let start = self.now();
@@ -224,12 +227,13 @@ impl<R: Recorder> Run<'_, R> {
                 }
                 if R::ON {
                     self.call.recorder.waited(step.number, start);
+                    since = 0;
                 }
             }
             if progress.failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            self.recorded(step).map_err(|error| located(error, step))?;
+            since = self.recorded(step, since).map_err(|error| located(error, step))?;
             progress.step_over(index);
         }
         Ok(())
@@ -240,15 +244,12 @@ impl<R: Recorder> Run<'_, R> {
         if R::ON { self.call.recorder.now() } else { 0 }
     }
 
-    /// Runs a step, and tells the recorder, if there is one.
+    /// Runs a step, and tells the recorder, if there is one. It began at `since`, if that is no zero. Returns when it ended.
     #[inline]
-    fn recorded(&self, step: &Step) -> Result<()> {
-        let start = self.now();
+    fn recorded(&self, step: &Step, since: u64) -> Result<u64> {
+        let start = if since == 0 { self.now() } else { since };
         self.step(step)?;
-        if R::ON {
-            self.call.recorder.ran(step.number, start);
-        }
-        Ok(())
+        Ok(if R::ON { self.call.recorder.ran(step.number, start) } else { 0 })
     }
 
     #[inline]

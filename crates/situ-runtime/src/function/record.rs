@@ -93,10 +93,11 @@ pub(crate) trait Recorder: Sync {
     fn waited(&self, step: usize, since: u64) {
         let _ = (step, since);
     }
-    /// A step has run.
+    /// A step has run until now, which is returned.
     #[inline]
-    fn ran(&self, step: usize, since: u64) {
+    fn ran(&self, step: usize, since: u64) -> u64 {
         let _ = (step, since);
+        0
     }
     /// The call has its memory.
     #[inline]

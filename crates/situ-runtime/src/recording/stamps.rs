@@ -96,9 +96,11 @@ impl Recorder for Stamps {
     }
 
     #[inline]
-    fn ran(&self, step: usize, since: u64) {
+    fn ran(&self, step: usize, since: u64) -> u64 {
+        let now = nanoseconds();
         self.slots[step].begins.store(since, Relaxed);
-        self.slots[step].ends.store(nanoseconds(), Relaxed);
+        self.slots[step].ends.store(now, Relaxed);
+        now
     }
 
     fn taken(&self, devices: &[Arc<LogicalDevice>], used: &[usize]) {
