@@ -1,9 +1,10 @@
-//! What recording costs: steps recorded and not, in alternating rounds.
+//! What recording costs: steps recorded and not, in turns.
 //!
-//! `cargo bench -p situ-observe --bench overhead` prints, for every step, the least time of one without recording, and what is added to
-//! it by recording with the host's clock, with the times of GPU passes (what `situ::profile` does), and with those of each kernel
-//! (`Profiler::detailed`): the median over the rounds of the rounds' least times. Off, there is one flag to look at: that is measured
-//! too, as the difference of two rounds that are both off, which is what the figures are uncertain by.
+//! `cargo bench -p situ-observe --bench overhead [-- WORD]` prints, for every step (with that word in its name), the time of one without
+//! recording, and what is added to it by recording with the host's clock, with the times of GPU passes (what `situ::profile` does), and
+//! with those of each kernel (`Profiler::detailed`). Steps take turns, one of each way after the other, so that whatever else the machine
+//! does meets all alike; of each way, the quarter of the steps that took least is believed. The last figure is of steps that are
+//! not recorded, once more: what all others are uncertain by.
 
 use situ_core::{DeviceKind, Result};
 use situ_nn::losses::SparseCategoricalCrossEntropy;
@@ -14,13 +15,11 @@ use situ_observe::Profiler;
 use situ_tensor::{Function, Tape, Variable, current_runtime, random, with_device};
 use std::time::Instant;
 
-const ROUNDS: usize = 25;
-
 /// A step, and what it is called.
 struct Step {
     name: String,
     run: Box<dyn FnMut() -> Result<()>>,
-    /// How many make a round.
+    /// How many of each way are measured.
     count: usize,
 }
 
@@ -62,57 +61,59 @@ fn dense(device: &'static str, count: usize) -> Result<Step> {
     Ok(Step { name, run: Box::new(move || trainer.train_on_batch(&x, &y).map(drop)), count })
 }
 
-/// The least time of a step, of many.
-fn least(step: &mut Step) -> Result<f64> {
-    let mut least = f64::INFINITY;
-    for _ in 0..step.count {
-        let start = Instant::now();
-        (step.run)()?;
-        least = least.min(start.elapsed().as_secs_f64());
-    }
-    Ok(least)
+/// Seconds of one step.
+fn once(step: &mut Step) -> Result<f64> {
+    let start = Instant::now();
+    (step.run)()?;
+    Ok(start.elapsed().as_secs_f64())
 }
 
-fn median(mut list: Vec<f64>) -> f64 {
+/// The mean of the least quarter.
+fn least(mut list: Vec<f64>) -> f64 {
     list.sort_by(f64::total_cmp);
-    list[list.len() / 2]
+    let quarter = (list.len() / 4).max(1);
+    list[..quarter].iter().sum::<f64>() / quarter as f64
 }
 
 fn measure(mut step: Step) -> Result<()> {
-    least(&mut step)?;
-    let ways = [
-        ("host clock", Profiler::new().host_times()),
-        ("passes", Profiler::new()),
-        ("each kernel", Profiler::new().detailed()),
+    // A prime number of them: any step through the list then visits all.
+    let ways: [(&str, Option<Profiler>); 5] = [
+        ("off", None),
+        ("host clock", Some(Profiler::new().host_times())),
+        ("passes", Some(Profiler::new())),
+        ("each kernel", Some(Profiler::new().detailed())),
+        ("off again", None),
     ];
-    let (mut off, mut again) = (Vec::new(), Vec::new());
-    let mut added = ways.each_ref().map(|_| Vec::new());
-    for _ in 0..ROUNDS {
-        let unrecorded = least(&mut step)?;
-        off.push(unrecorded);
-        for ((_, profiler), added) in ways.iter().zip(&mut added) {
-            let profiling = profiler.start();
-            let recorded = least(&mut step)?;
-            drop(profiling);
-            added.push(recorded / unrecorded);
-        }
-        again.push(least(&mut step)? / unrecorded);
+    // The first calls of a function are measured in any case, and buffers are made in them.
+    for _ in 0..10 {
+        once(&mut step)?;
     }
-    let percent = |ratios: Vec<f64>| format!("{:+.1}%", (median(ratios) - 1.0) * 100.0);
-    let ways = ways.iter().zip(added).map(|((name, _), added)| format!("{name} {}", percent(added)));
-    let ways: Vec<String> = ways.collect();
-    println!("{}, {:.3} ms: {}; off again {}", step.name, median(off) * 1e3, ways.join(", "), percent(again));
+    let mut taken = ways.each_ref().map(|_| Vec::new());
+    for round in 0..step.count {
+        for turn in 0..ways.len() {
+            // Another order in each round: what one way leaves behind is not always the next one's to bear.
+            let way = (turn * (1 + round % (ways.len() - 1)) + round) % ways.len();
+            let profiling = ways[way].1.as_ref().map(Profiler::start);
+            taken[way].push(once(&mut step)?);
+            drop(profiling);
+        }
+    }
+    let taken = taken.map(least);
+    let added = |way: usize| format!("{} {:+.1}%", ways[way].0, (taken[way] / taken[0] - 1.0) * 100.0);
+    let added: Vec<String> = (1..ways.len()).map(added).collect();
+    println!("{}, {:.3} ms: {}", step.name, taken[0] * 1e3, added.join(", "));
     Ok(())
 }
 
 fn main() -> Result<()> {
-    measure(two_products("/CPU:0", 256, 40)?)?;
-    measure(two_products("/CPU:0", 64, 100)?)?;
-    measure(dense("/CPU:0", 40)?)?;
+    let word = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
+    let wanted = |step: &Step| step.name.contains(&word);
+    let mut steps =
+        vec![two_products("/CPU:0", 256, 1000)?, two_products("/CPU:0", 64, 4000)?, dense("/CPU:0", 2000)?];
     if current_runtime().list_logical_devices(Some(DeviceKind::Gpu)).is_empty() {
         println!("skipped: no GPU adapter");
-        return Ok(());
+    } else {
+        steps.extend([two_products("/GPU:0", 256, 80)?, dense("/GPU:0", 150)?]);
     }
-    measure(two_products("/GPU:0", 256, 5)?)?;
-    measure(dense("/GPU:0", 10)?)
+    steps.into_iter().filter(wanted).try_for_each(measure)
 }

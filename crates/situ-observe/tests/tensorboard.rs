@@ -69,15 +69,30 @@ impl Board {
         stream.write_all(request.as_bytes()).ok()?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok()?;
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        let fine = head.lines().next()?.contains(" 200 ");
-        fine.then(|| body.to_string())
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+        let (head, body) = (String::from_utf8_lossy(&answer[..end]).to_lowercase(), &answer[end + 4..]);
+        if !head.lines().next()?.contains(" 200 ") {
+            return None;
+        }
+        // The profiler packs its answers, whatever it is asked for.
+        let body = if head.contains("content-encoding: gzip") { unpacked(body) } else { body.to_vec() };
+        Some(String::from_utf8_lossy(&body).into_owned())
     }
 
     fn json(&self, address: &str) -> Value {
         serde_json::from_str(&self.get(address)).expect("JSON")
     }
+}
+
+/// What gzip makes of it.
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let gzip = Command::new("gzip").arg("-dc").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut gzip = gzip.expect("gzip is there");
+    let (mut to, bytes) = (gzip.stdin.take().expect("a pipe"), bytes.to_vec());
+    let writer = std::thread::spawn(move || to.write_all(&bytes));
+    let out = gzip.wait_with_output().expect("gzip ends").stdout;
+    writer.join().expect("no panic").expect("gzip listens");
+    out
 }
 
 impl Drop for Board {
@@ -180,4 +195,33 @@ fn tensorboard_follows_fit_with_training_and_validation_in_one_chart() {
     }
     let times = board.json("/data/plugin/graphs/info");
     assert!(times.to_string().contains("train_step call 3"), "{times}");
+}
+
+#[test]
+fn tensorboards_profiler_knows_kernels_and_ops_of_host_and_device() {
+    let folder = std::env::temp_dir().join(format!("situ-profile-{}", std::process::id()));
+    let record = model(41, 4);
+    record.save_tensorboard(&folder).expect("the record");
+    let Some(board) = Board::start(&folder) else {
+        let _ = std::fs::remove_dir_all(&folder);
+        return;
+    };
+    if !board.get("/data/plugins_listing").contains("\"profile\"") {
+        println!("skipped: TensorBoard has no profiler (pip install tensorboard-plugin-profile)");
+        return;
+    }
+    let runs = board.json("/data/plugin/profile/runs");
+    let run = runs[0].as_str().expect("a run");
+    let tool = |name: &str| board.json(&format!("/data/plugin/profile/data?run={run}&tag={name}&host=situ"));
+    let rows = |table: &Value| -> Vec<String> {
+        table["rows"].as_array().expect("rows").iter().map(Value::to_string).collect()
+    };
+    let kernels = rows(&tool("kernel_stats"));
+    let on_gpu = record.plans[0].nodes.iter().filter(|n| n.runs() && n.device == made::GPU).count();
+    let occurrences = kernels.iter().filter(|row| row.contains("step/encoder/")).count();
+    assert!(occurrences > 0 && kernels.len() <= on_gpu, "{} rows of {on_gpu}: {kernels:?}", kernels.len());
+    assert!(kernels.iter().any(|row| row.contains("encoder/layer 0/dense/matmul")), "{kernels:?}");
+    let stats = tool("framework_op_stats");
+    let ops = rows(&stats[0]).join("\n");
+    assert!(ops.contains("Host") && ops.contains("Device") && ops.contains("softmax"), "{ops}");
 }

@@ -20,7 +20,7 @@ pub(super) fn function(record: &Record, plan: usize) -> String {
 }
 
 /// A name with no sign that TensorFlow has none of: a slash would be a group.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
     let text: String = text.chars().map(allowed).collect();
     if text.starts_with(|c: char| c.is_ascii_alphanumeric()) { text } else { format!("n{text}") }
@@ -86,7 +86,7 @@ fn attribute(node: &mut Message, key: &str, value: impl FnOnce(&mut Message)) {
 }
 
 /// The op's type: TensorBoard draws what it knows as a placeholder or a variable as such.
-fn operation(node: &Node) -> String {
+pub(super) fn operation(node: &Node) -> String {
     match node.kind {
         NodeKind::Input => "Placeholder".to_string(),
         NodeKind::Capture => "Const".to_string(),

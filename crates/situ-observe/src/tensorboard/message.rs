@@ -25,6 +25,12 @@ impl Message {
         }
     }
 
+    /// A whole number of a choice between fields, where zero must be said, too.
+    pub(super) fn number_or_zero(&mut self, field: u64, value: u64) {
+        self.key(field, 0);
+        self.varint(value);
+    }
+
     pub(super) fn double(&mut self, field: u64, value: f64) {
         self.key(field, 1);
         self.0.extend(value.to_le_bytes());

@@ -10,6 +10,7 @@ mod callback;
 mod frame;
 mod graph;
 mod message;
+mod profile;
 mod stats;
 
 pub use callback::TensorBoard;
@@ -77,9 +78,10 @@ impl Writer {
         })
     }
 
-    /// Writes all that TensorBoard can show of a record: the graphs coloured by device, the times of the first calls of each function, and
-    /// curves of the time and the bytes of each call and of the memory of each device.
+    /// Writes all that TensorBoard can show of a record: the graphs coloured by device, the times of the first calls of each function,
+    /// curves of the time and the bytes of each call and of the memory of each device, and, for its profiler (a plugin), every kernel and copy.
     pub fn record(&mut self, record: &Record) -> Result<()> {
+        self.profile(record)?;
         if !record.plans.is_empty() {
             let graph = graph::of(record);
             self.event(record.began, 0, |event| event.bytes(4, &graph))?;
@@ -97,6 +99,17 @@ impl Writer {
             self.scalar_at(record.began + time, &name, step, value)?;
         }
         Ok(())
+    }
+
+    /// The file that the profiler looks for: beside the events, in a folder with the name of the profile.
+    fn profile(&self, record: &Record) -> Result<()> {
+        let beside = self.path.parent().unwrap_or(Path::new("."));
+        let name = format!("{:.0}_{}", record.began, graph::clean(&record.title));
+        let folder = beside.join("plugins").join("profile").join(name);
+        let path = folder.join("situ.xplane.pb");
+        let written =
+            std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, profile::of(record)));
+        written.map_err(|error| failed(&path, &error))
     }
 
     /// Writes what is left. Dropping the writer does so too, and tells nobody if it fails.
