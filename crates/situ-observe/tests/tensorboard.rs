@@ -198,7 +198,7 @@ fn tensorboard_follows_fit_with_training_and_validation_in_one_chart() {
 }
 
 #[test]
-fn tensorboards_profiler_knows_kernels_and_ops_of_host_and_device() {
+fn tensorboards_profiler_knows_the_steps_the_kernels_and_the_ops_of_host_and_device() {
     let folder = std::env::temp_dir().join(format!("situ-profile-{}", std::process::id()));
     let record = model(41, 4);
     record.save_tensorboard(&folder).expect("the record");
@@ -224,4 +224,6 @@ fn tensorboards_profiler_knows_kernels_and_ops_of_host_and_device() {
     let stats = tool("framework_op_stats");
     let ops = rows(&stats[0]).join("\n");
     assert!(ops.contains("Host") && ops.contains("Device") && ops.contains("softmax"), "{ops}");
+    let steps = rows(&tool("input_pipeline_analyzer")[1]);
+    assert_eq!(steps.len(), 4, "every call is a step: {steps:?}");
 }
