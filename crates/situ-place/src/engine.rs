@@ -50,7 +50,7 @@ pub(crate) struct Engine<'p> {
     slots: Slots,
     links: Option<Links>,
     fill: Fill,
-    /// Bytes of all outputs, where some device's memory is limited and outputs take any.
+    /// Bytes of all outputs and their copies, at most, where some device's memory is limited.
     outputs: f64,
     /// The makespan within the memory limits.
     makespan: f64,
@@ -68,7 +68,7 @@ impl<'p> Engine<'p> {
         let schedule = &timed.schedule;
         let count = problem.node_count();
         let limited = problem.devices.iter().any(|d| d.memory.is_some());
-        let outputs = if limited { problem.nodes.iter().map(|n| n.output_bytes).sum() } else { 0.0 };
+        let outputs = if limited { (0..count).map(|n| problem.most_held(n)).sum() } else { 0.0 };
         let linked = problem.edges.iter().any(|e| e.price == NONE) && problem.routes.channels > 0;
         let mut engine = Engine {
             problem,

@@ -16,7 +16,7 @@ use crate::search::Search;
 use crate::sweep::{self, Sweeps};
 use std::sync::OnceLock;
 
-/// Moves of the first epoch, at least, and per node; of the last, at most; and how they grow.
+/// Moves of the first epoch, at least: else one per node; of the last, at most, or so many per node; and how they grow.
 const FIRST: u64 = 4_000;
 const PER_NODE: u64 = 6;
 const LONGEST: u64 = 400_000;
@@ -48,7 +48,7 @@ pub(crate) fn improve(
     let bound = bound * (1.0 + 1e-8);
     let mut best = start;
     let classes = OnceLock::new();
-    let mut epoch = FIRST.max(PER_NODE * problem.node_count() as u64);
+    let mut epoch = FIRST.max(problem.node_count() as u64);
     let mut lanes: Vec<Lane<'_>> =
         (0..lanes(budget)).map(|i| Lane::new(problem, means, budget.seed, i as u64)).collect();
     while purse.left() > 0 && !purse.is_over() && best.makespan > bound {

@@ -332,7 +332,8 @@ impl Problem {
 
     /// Whether tensors that come and go count against some limit.
     pub(crate) fn outputs_count(&self) -> bool {
-        self.devices.iter().any(|d| d.memory.is_some()) && self.nodes.iter().any(|n| n.output_bytes > 0.0)
+        self.devices.iter().any(|d| d.memory.is_some())
+            && (0..self.nodes.len()).any(|node| self.most_held(node) > 0.0)
     }
 
     /// The cost graph and the machine again, as files have them; costs are keyed by device names.

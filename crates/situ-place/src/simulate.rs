@@ -309,6 +309,12 @@ impl Problem {
         self.outs(node).map(|e| e.bytes).fold(0.0, f64::max)
     }
 
+    /// The most bytes that a node's output takes on any device: a reader may ask for more than the output has at home.
+    pub(crate) fn most_held(&self, node: usize) -> f64 {
+        let copied = if self.is_priced(node) { 0.0 } else { self.most_bytes(node) };
+        self.nodes[node].output_bytes.max(copied)
+    }
+
     /// Bytes of the copy that serves all readers of a node on a device, and those reached through it.
     #[inline]
     pub(crate) fn copied_bytes(&self, node: usize, devices: &[u16], to: u16) -> f64 {

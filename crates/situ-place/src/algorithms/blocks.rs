@@ -13,6 +13,8 @@ use crate::problem::{Csr, NONE, Problem};
 
 /// The most work in a block, in times of a mean copy.
 const SIZES: [f64; 5] = [1.5, 3.0, 6.0, 16.0, 48.0];
+/// Blocks are worth a look if they are fewer than what there was before by this much.
+const WORTH: f64 = 0.9;
 /// The most nodes in a block.
 const LARGEST: usize = 64;
 
@@ -61,7 +63,7 @@ pub(crate) fn groupings(problem: &Problem) -> Vec<Grouping> {
     for size in SIZES {
         let of = blocks.clusters(size * copy);
         let count = of.iter().max().map_or(0, |&c| c as usize + 1);
-        if count < last {
+        if (count as f64) < WORTH * last as f64 {
             last = count;
             let members = Csr::new(count, of.iter().copied().zip(0..));
             found.push(Grouping { of, members });

@@ -445,8 +445,10 @@ impl ProblemBuilder {
             }
             book.add_pattern(places);
         }
+        let mut merged = HashMap::new();
         for (pattern, values) in &self.price_rows {
-            book.add_row(*pattern, values);
+            let pattern = book.merge_equal(*pattern, values, &mut merged);
+            book.add_row(pattern, values);
         }
         Ok(book)
     }

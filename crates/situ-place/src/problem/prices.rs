@@ -5,7 +5,7 @@
 
 use super::NONE;
 use crate::machine::Device;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 #[derive(Clone, Default)]
 pub(crate) struct PriceBook {
@@ -28,6 +28,29 @@ impl PriceBook {
         self.patterns.len() as u32 - 1
     }
 
+    /// The pattern for these values in which pairs of devices with the same price have the same place, so that devices
+    /// that can't be told apart are known to be twins however the prices were written down.
+    pub(crate) fn merge_equal(
+        &mut self,
+        pattern: u32,
+        values: &[f64],
+        merged: &mut HashMap<(u32, Vec<u32>), u32>,
+    ) -> u32 {
+        let first = |value: &f64| values.iter().position(|v| v == value).unwrap_or(0) as u32;
+        let places: Vec<u32> = values.iter().map(first).collect();
+        if places.iter().zip(0..).all(|(&place, i)| place == i) {
+            return pattern;
+        }
+        if let Some(&known) = merged.get(&(pattern, places.clone())) {
+            return known;
+        }
+        let merge = |&place: &u32| if place == NONE { NONE } else { places[place as usize] };
+        let new = self.patterns[pattern as usize].iter().map(merge).collect();
+        let new = self.add_pattern(new);
+        merged.insert((pattern, places), new);
+        new
+    }
+
     pub(crate) fn add_row(&mut self, pattern: u32, values: &[f64]) -> u32 {
         self.rows.push((pattern, self.values.len() as u32));
         self.values.extend_from_slice(values);
@@ -48,10 +71,12 @@ impl PriceBook {
         pa == pb && (0..width).all(|i| self.values[(sa + i) as usize] == self.values[(sb + i) as usize])
     }
 
-    /// Whether every pattern treats two devices alike.
+    /// Whether every pattern that some row has treats two devices alike.
     pub(crate) fn are_twins(&self, a: usize, b: usize) -> bool {
         let others = || (0..self.devices).filter(|&d| d != a && d != b);
-        self.patterns.iter().all(|p| {
+        let mut is_used = vec![false; self.patterns.len()];
+        self.rows.iter().for_each(|row| is_used[row.0 as usize] = true);
+        self.patterns.iter().zip(is_used).filter(|(_, is_used)| *is_used).all(|(p, _)| {
             let at = |from: usize, to: usize| p[from * self.devices + to];
             at(a, b) == at(b, a) && others().all(|d| at(a, d) == at(b, d) && at(d, a) == at(d, b))
         })
@@ -68,5 +93,21 @@ impl PriceBook {
             }
         }
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Device, ProblemBuilder};
+
+    #[test]
+    fn devices_with_equal_prices_are_twins_even_if_every_pair_has_its_own() {
+        let mut b = ProblemBuilder::new();
+        let devices: Vec<usize> = (0..3).map(|i| b.device(Device::new(format!("GPU:{i}")))).collect();
+        let (from, to) = (b.node("a", 0.0), b.node("b", 0.0));
+        devices.iter().for_each(|&d| [from, to].into_iter().for_each(|n| b.cost(n, d, 1.0)));
+        let pairs = [(0, 1, 2.0), (1, 0, 2.0), (0, 2, 3.0), (2, 0, 3.0), (1, 2, 3.0), (2, 1, 3.0)];
+        b.edge_priced(from, to, &pairs);
+        assert_eq!(b.build().unwrap().twins(), [0, 0, 2]);
     }
 }

@@ -4,6 +4,8 @@ use super::Search;
 
 /// The most groups that move together.
 const LARGEST_CHUNK: usize = 48;
+/// In graphs with more nodes than this, only neighbours in the order change places: all between would be timed again.
+const FAR_NODES: usize = 1500;
 /// How far apart in the order two nodes may be and still be neighbours.
 const NEARBY: usize = 48;
 
@@ -176,7 +178,7 @@ impl Search<'_> {
         let node = self.node();
         let Some(device) = self.device_for(node) else { return false };
         let here = self.engine.devices[node];
-        let nearby = self.random.below(2) > 0;
+        let nearby = self.random.below(2) > 0 || self.problem.node_count() > FAR_NODES;
         for _ in 0..12 {
             let other =
                 if nearby { self.neighbour(node) } else { self.random.below(self.problem.node_count()) };

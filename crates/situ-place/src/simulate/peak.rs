@@ -1,7 +1,7 @@
 //! The most bytes that each device holds at once, from the times.
 
 use super::{Run, instant};
-use crate::problem::{NONE, Problem, Route};
+use crate::problem::{Problem, Route};
 
 /// One span of bytes in a memory.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ pub(crate) fn all_fits(problem: &Problem, devices: &[u16], fixed: impl Fn(usize)
             if !many {
                 reached |= 1 << there;
             }
-            let most = row.output_bytes.max(if edge.price == NONE { problem.most_bytes(node) } else { 0.0 });
+            let most = problem.most_held(node);
             bytes[there] += most;
             if let Route::Via(middle) = problem.routes.get(home as u16, there as u16) {
                 bytes[middle as usize] += most;

@@ -129,3 +129,23 @@ fn what_no_placement_can_hold_is_named_with_all_its_devices() {
     let PlaceError::Memory(short) = &error else { panic!("{error}") };
     assert_eq!((short.missing(), short.devices.len()), (200.0, 2), "{error}");
 }
+
+#[test]
+fn a_copy_that_is_larger_than_the_output_counts_where_it_goes() {
+    let mut b = ProblemBuilder::new();
+    let cpu = b.device(Device::new("CPU:0"));
+    let gpu = b.device(Device::new("GPU:0").memory(254.0));
+    b.link(cpu, gpu, 0.0, 1e3, None);
+    b.link(gpu, cpu, 0.0, 1e3, None);
+    let from = b.node("from", 0.0);
+    b.cost(from, cpu, 1.0);
+    let to = b.node("to", 72.0);
+    b.cost(to, cpu, 8.0);
+    b.cost(to, gpu, 1.0);
+    b.edge_bytes(from, to, 204.0);
+    let problem = b.build().unwrap();
+    for name in ["walk", "sweep", "auto"] {
+        let placement = place(name, &problem, &Budget::moves(200)).unwrap();
+        assert_eq!(placement.device_of(to), cpu, "{name}: 204 and 72 bytes do not fit");
+    }
+}
