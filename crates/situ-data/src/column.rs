@@ -1,13 +1,8 @@
 //! A tensor in the host's memory, seen as rows along its first axis.
 
-use situ_core::{DeviceId, DeviceKind, DeviceType, Error, Result, Shape, TensorType};
+use situ_core::{DeviceKind, Error, Result, Shape, TensorType};
 use situ_ir::ops::{Dense, Reshape, Slice};
-use situ_tensor::scope::{current_request, device_spec, on_device};
-use situ_tensor::{Tensor, apply_op, constant, written};
-use smallvec::SmallVec;
-
-/// Batches of so many bytes are gathered by an op, on all threads of the device; for less, one copy after the other takes less time.
-const LARGE: usize = 64 << 10;
+use situ_tensor::{Tensor, apply_op, written};
 
 /// The rows of one tensor.
 #[derive(Debug)]
@@ -63,19 +58,9 @@ impl Column {
         self.tensor.host_bytes()?.get(row * each..(row + 1) * each)
     }
 
-    /// Some rows, one after the other, as one tensor in the memory of the host's device in scope.
+    /// Some rows, one after the other, as one tensor in the memory of the CPU in scope. One thread copies them: for the 100 KB of a usual
+    /// batch, sharing that with another costs more than it saves, by `situ-bench`'s `fit`.
     pub(crate) fn gather(&self, rows: &[usize]) -> Result<Tensor> {
-        let home = self.tensor.device();
-        let asked = current_request().spec;
-        let is_here = match asked.kind {
-            Some(DeviceType::Cpu) => asked.index == Some(u32::from(home.index)),
-            _ => home == DeviceId::CPU0,
-        };
-        if is_here && rows.len() * self.row.bytes() >= LARGE {
-            let numbers: SmallVec<[i64; 64]> = rows.iter().map(|row| *row as i64).collect();
-            let _there = device_spec(on_device(home));
-            return self.tensor.gather(&constant(&numbers, &[rows.len()])?, 0);
-        }
         let mut dims = vec![rows.len()];
         dims.extend_from_slice(self.row.shape.dims());
         let shape = Shape::new(&dims).map_err(|error| error.of_op("batch", &[self.row]))?;
