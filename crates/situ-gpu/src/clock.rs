@@ -5,10 +5,12 @@
 //! several laps, and its time is their sum. The timestamps of a batch travel to the host with it, and whoever waits
 //! for the batch fills in its times.
 //! Where the time of a pass will do, launches share one as they would without a clock: the first of them has the lap, and the
-//! others join it.
+//! others join it. Their timestamps stay on the device until there are many, somebody waits for all work, or a launch of
+//! the same batch is timed alone.
 //!
 //! Promises: a batch without timed launches is what it would be without a clock, and nothing is made before the first
-//! timed launch; no wait is added; a time is filled in before the read or sync that waited for it returns; a launch
+//! timed launch; no wait is added; a time is filled in before the read or sync that waited for it returns, that of a shared pass before
+//! the sync; a launch
 //! that fails, is lost, or whose clock ran backwards has no time. A batch never has more laps than the clock has room
 //! for, as each has a dispatch in it. Leaves out: clearing memory for a kernel, which is no part of a pass; and times
 //! on adapters without timestamps, or whose driver refuses the few buffers that they need. A kernel's first launch includes
@@ -22,10 +24,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Timestamps of one batch: two for each lap.
-const STAMPS: u32 = 2 * BATCH_DISPATCHES as u32;
+/// Laps of passes that launches share are taken out together, once there are so many of them: taking out costs a batch more than they do.
+const TOGETHER: usize = BATCH_DISPATCHES;
+/// Timestamps that are on the device: two for each lap of a batch, and of those before it that were left there.
+const STAMPS: u32 = 2 * (BATCH_DISPATCHES + TOGETHER) as u32;
 const _: () = assert!(STAMPS <= wgpu::QUERY_SET_MAX_QUERIES);
-/// Bytes of all timestamps of a batch.
+/// Bytes of all timestamps.
 const BATCH_BYTES: u64 = STAMPS as u64 * wgpu::QUERY_SIZE as u64;
 /// What a clock may come to need: the query set, the buffer that it is resolved into, and one on the host for each
 /// batch in flight.
@@ -106,10 +110,22 @@ impl Drop for Stopwatch {
     }
 }
 
-/// The laps of the batch that is being recorded. Lives under the stream's lock.
+/// The laps of the batch that is being recorded, and of those before it that were left on the device. Lives under the stream's lock.
 #[derive(Default)]
 pub(crate) struct Laps {
     watches: Vec<Arc<Stopwatch>>,
+}
+
+impl Laps {
+    /// Whether there are times on the device that nobody has asked for yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.watches.is_empty()
+    }
+
+    /// Whether they may stay there for now.
+    fn can_wait(&self) -> bool {
+        self.watches.len() <= TOGETHER && self.watches.iter().all(|watch| watch.timing.is_with_others())
+    }
 }
 
 /// The timestamps of one device.
@@ -223,14 +239,15 @@ impl Clock {
             .forget_lifetime()
     }
 
-    /// Records, at the end of a batch, the way of its timestamps to the host; gives the buffer they will be in, or
-    /// `None` if there are none.
+    /// Records, at the end of a batch, the way of the timestamps to the host; gives the buffer they will be in, or
+    /// `None` if there are none, or they can wait and nobody wants them `now`.
     pub(crate) fn take_out(
         &self,
         laps: &mut Laps,
         encoder: &mut wgpu::CommandEncoder,
+        now: bool,
     ) -> Option<wgpu::Buffer> {
-        if laps.watches.is_empty() {
+        if laps.is_empty() || (!now && laps.can_wait()) {
             return None;
         }
         let taken = self.gear.get().zip(self.lock().free.pop());

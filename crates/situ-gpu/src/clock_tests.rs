@@ -327,3 +327,23 @@ fn launches_that_are_timed_with_others_share_a_pass_and_its_time() {
     assert!(alone.pass().is_none() && later.number != pass.number);
     assert!(pass.end <= start && end <= later.start, "{pass:?}, {start} to {end}, {later:?}");
 }
+
+#[test]
+fn times_of_shared_passes_of_many_batches_are_all_told_by_one_sync() {
+    let Some(adapter) = adapter() else { return };
+    let stream = stream(&adapter);
+    let block = stream.context().allocate(256).unwrap();
+    stream.clear(&block, 0, 256).unwrap();
+    // Each read ends a pass and a batch; more passes than are left on the device at once.
+    let count_of = 2 * BATCH_DISPATCHES + 50;
+    let timings: Vec<Arc<Timing>> = (0..count_of).map(|_| Arc::new(Timing::with_others())).collect();
+    for (number, timing) in timings.iter().enumerate() {
+        run(&stream, &block, 1, Some(timing));
+        assert_eq!(counted(&stream, &block) as usize, number + 1);
+    }
+    assert!(timings[count_of - 1].pass().is_none(), "it can wait");
+    stream.sync().unwrap();
+    let passes: Vec<situ_device::Pass> = timings.iter().map(|timing| timing.pass().unwrap()).collect();
+    assert!(passes.iter().all(|pass| pass.start <= pass.end));
+    assert!(passes.windows(2).all(|pair| pair[0].end <= pair[1].start && pair[0].number != pair[1].number));
+}

@@ -83,8 +83,10 @@ struct Batch {
     work: u64,
     /// Upload buffers that this batch reads from.
     staged: Vec<Staged>,
-    /// The timed passes of this batch.
+    /// The timed passes of this batch, and those before it that were not taken out.
     laps: Laps,
+    /// Whether all of their times go to the host with this batch.
+    wants_times: bool,
     /// Submitted and perhaps not done, oldest first.
     in_flight: VecDeque<Sent>,
     checks: Checks,
@@ -132,6 +134,7 @@ impl Stream {
             work: 0,
             staged: Vec::new(),
             laps: Laps::default(),
+            wants_times: false,
             in_flight: VecDeque::new(),
             // A new buffer is zero, as slots must be.
             checks: Checks::new(context.allocate(Checks::BYTES)?),
@@ -340,6 +343,7 @@ impl Stream {
     /// Waits until everything recorded so far is done, and its checks are settled.
     pub(crate) fn sync(&self) -> Result<(), Fault> {
         self.context.check()?;
+        self.ask_for_times();
         let settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
         let open = self.fetch_checks(&settling);
         if open.is_empty() {
@@ -348,6 +352,16 @@ impl Stream {
             return self.finish_submitted();
         }
         self.settle_checks(&settling, &open)
+    }
+
+    /// Has the times that are still on the device sent to the host by the next submit.
+    fn ask_for_times(&self) {
+        let mut batch = self.lock();
+        if !batch.laps.is_empty() {
+            batch.wants_times = true;
+            // There may be nothing else to submit.
+            self.encoder(&mut batch);
+        }
     }
 
     /// Submits what is recorded, without waiting.
@@ -443,7 +457,11 @@ impl Stream {
             batch.inline.resize(padded, 0);
             self.context.queue.write_buffer(&batch.inline_buffer, 0, &batch.inline);
         }
-        let stamps = self.clock.as_ref().and_then(|clock| clock.take_out(&mut batch.laps, &mut encoder));
+        let stamps = self
+            .clock
+            .as_ref()
+            .and_then(|clock| clock.take_out(&mut batch.laps, &mut encoder, batch.wants_times));
+        batch.wants_times = false;
         let submission = self.context.queue.submit([encoder.finish()]);
         let accepted = self.context.check();
         batch.submits += 1;
