@@ -80,6 +80,6 @@ function predictionSection() {
   const off = (p) => Math.abs(Math.log(p.measured / p.predicted)) * Math.max(p.measured, p.predicted);
   const worst = [...points].sort((a, b) => off(b) - off(a)).slice(0, 60);
   body.append(make('p', { class: 'quiet' }, 'A dot is an op that was measured; on the dashed line, the prediction was right. The table has those that are off by most.'), make('div', { class: 'beside' }, scatter(points),
-    table([['op', 'name'], ['device', ''], ['predicted', 'number'], ['measured', 'number'], ['ratio', 'number']],
+    table([['op', 'name'], ['device', 'wide'], ['predicted', 'number'], ['measured', 'number'], ['ratio', 'number wide']],
       worst.map((p) => ({ cells: [p.name, on(p.device), time(p.predicted), time(p.measured), digits(p.measured / p.predicted)], pick: () => select({ kind: 'node', plan: p.plan, node: p.node }) })), 8)));
 }

@@ -62,7 +62,7 @@ function copySection() {
   const body = one('#copies .body');
   if (!data.ledger.length) { body.append(make('p', { class: 'quiet' }, 'Nothing was copied between memories.')); return; }
   body.append(table([['bytes', 'number'], ['times', 'number wide'], ['time', 'number'], ['of it waiting', 'number wide'], ['way', 'way'], ['what', 'name'], ['why', 'wide'], ['line', 'line wide']],
-    data.ledger.map((l) => ({ cells: [bytes(l.bytes), l.count, time(l.ns), l.waited ? time(l.waited) : '', [on(l.from), ' → ', on(l.to)], l.of ? [breakable(l.of), ' → ', breakable(l.name)] : l.name, CAUSES[l.cause], l.source], pick: () => select({ kind: 'copy', index: l.first }) }))),
+    data.ledger.map((l) => ({ cells: [bytes(l.bytes), l.count, time(l.ns), l.waited ? time(l.waited) : '', [on(l.from), ' ', make('span', { class: 'on' }, '→ ', on(l.to))], l.of ? [breakable(l.of), ' → ', breakable(l.name)] : l.name, CAUSES[l.cause], l.source], pick: () => select({ kind: 'copy', index: l.first }) }))),
   make('p', { class: 'quiet' }, 'A GPU gives bytes away when the work that makes them is done: until then a copy from it waits.'));
 }
 
@@ -80,7 +80,7 @@ function opSection() {
   if (!rows.length) { one('#ops .body').append(make('p', { class: 'quiet' }, 'No kernel ran.')); return; }
   const total = rows.reduce((sum, r) => sum + r.ns, 0) || 1;
   if (data.passes.length) one('#ops .body').append(make('p', { class: 'quiet' }, 'GPUs were asked for the times of passes: ops have the part of theirs that was expected of them. Profiler::detailed() times each.'));
-  one('#ops .body').append(table([['op', 'name'], ['device', ''], ['times', 'number'], ['together', 'number'], ['share', 'number'], ['each', 'number'], ['line', 'line wide']], rows.map((r) => {
+  one('#ops .body').append(table([['op', 'name'], ['device', ''], ['times', 'number wide'], ['together', 'number'], ['share', 'number wide'], ['each', 'number'], ['line', 'line wide']], rows.map((r) => {
     const op = r.plan < 0 ? data.eager[r.op] : data.plans[r.plan].nodes[r.op];
     const what = r.plan < 0 ? { kind: 'eager', index: r.op } : { kind: 'node', plan: r.plan, node: r.op };
     return { cells: [fullName(op), on(r.device), r.count, time(r.ns), percent(r.ns / total), time(r.ns / r.count), op.source], pick: () => select(what) };
