@@ -6,6 +6,7 @@
 
 mod allowed;
 mod build;
+mod edges;
 mod prices;
 mod read;
 mod routes;
@@ -107,6 +108,11 @@ impl Csr {
             next[row as usize] += 1;
         }
         Csr { starts, items }
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
     }
 
     #[inline]

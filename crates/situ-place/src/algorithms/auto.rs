@@ -1,6 +1,7 @@
 //! The portfolio: every constructive algorithm, then sweeps and local search from the best of them, for as long as the
-//! budget lasts. Never worse than any of them, unless a budget in seconds is too short to try them all. From an earlier
-//! placement that still fits, the improving begins at once: never worse than that one, in a fraction of the time.
+//! budget lasts; of blocks of nodes first, where blocks do about as well as nodes. Never worse than any of them, unless a
+//! budget in seconds is too short to try them all. From an earlier placement that still fits, the improving begins at
+//! once: never worse than that one, in a fraction of the time.
 
 use super::{Best, Blocks, CONSTRUCTIVE, Constructive, Timed, blocks, within_memory};
 use crate::bounds::{Classes, Look, lower_bound, quick_bound};

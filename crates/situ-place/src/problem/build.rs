@@ -1,10 +1,9 @@
 //! Building a problem from a program, by numbers instead of names; every check of a cost graph is here.
 
 use super::allowed::{self, Facts};
+use super::edges::{check_out_edges, sent, topological};
 use super::routes::LinkRow;
-use super::{
-    Csr, EdgeRow, NONE, NodeRow, PriceBook, Problem, Requests, ResidentRow, Routes, Sent, Unit, least,
-};
+use super::{Csr, EdgeRow, NONE, NodeRow, PriceBook, Problem, Requests, ResidentRow, Routes, Unit, least};
 use crate::error::GraphError;
 use crate::machine::{Device, Link};
 use crate::{DeviceIndex, NodeIndex};
@@ -219,7 +218,8 @@ impl ProblemBuilder {
         let readers = Csr::new(nodes_len, edges.iter().map(|e| (e.from, e.to)));
         let inputs = Csr::new(nodes_len, edges.iter().map(|e| (e.to, e.from)));
         check_out_edges(&edges, &out_edges, nodes_len)?;
-        let order = topological(&edges, &out_edges, &in_edges, &self.nodes)?;
+        let id = |node: u32| self.nodes[node as usize].id;
+        let order = topological(&edges, &out_edges, &in_edges, id)?;
         let prices = self.price_book(&kinds)?;
         let sent = (0..nodes_len).map(|n| sent(&edges, out_edges.row(n), &prices)).collect();
 
@@ -516,85 +516,6 @@ fn number(value: f64, place: impl FnOnce() -> String) -> Result<(), GraphError> 
     }
     let why = if value.is_finite() { "is negative" } else { "is not a finite number" };
     Err(GraphError::at(place(), format!("{value} {why}")))
-}
-
-fn check_out_edges(edges: &[EdgeRow], out_edges: &Csr, nodes: usize) -> Result<(), GraphError> {
-    let mut seen = vec![NONE; nodes];
-    let mut edge_to = vec![0u32; nodes];
-    for node in 0..nodes {
-        let row = out_edges.row(node);
-        for &e in row {
-            let edge = edges[e as usize];
-            if seen[edge.to as usize] == node as u32 {
-                let why = format!("joins the same nodes as edges[{}]", edge_to[edge.to as usize]);
-                return Err(GraphError::at(format!("edges[{e}]"), why));
-            }
-            seen[edge.to as usize] = node as u32;
-            edge_to[edge.to as usize] = e;
-            let first = row[0];
-            if (edges[first as usize].price == NONE) != (edge.price == NONE) {
-                let why = format!(
-                    "of one node's out-edges all have a cost or none; edges[{first}] differs from it"
-                );
-                return Err(GraphError::at(format!("edges[{e}]"), why));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn sent(edges: &[EdgeRow], row: &[u32], prices: &PriceBook) -> Sent {
-    let Some((&first, rest)) = row.split_first() else {
-        return Sent { bytes: 0.0, price: NONE, uniform: true };
-    };
-    let first = edges[first as usize];
-    let uniform = rest.iter().map(|&e| edges[e as usize]).all(|e| match first.price {
-        NONE => e.bytes == first.bytes,
-        _ => prices.same(e.price, first.price),
-    });
-    Sent { bytes: first.bytes, price: first.price, uniform }
-}
-
-fn topological(
-    edges: &[EdgeRow],
-    out_edges: &Csr,
-    in_edges: &Csr,
-    nodes: &[RawNode],
-) -> Result<Vec<u32>, GraphError> {
-    let mut waiting: Vec<u32> = (0..nodes.len()).map(|n| in_edges.row(n).len() as u32).collect();
-    let mut order: Vec<u32> = (0..nodes.len() as u32).filter(|&n| waiting[n as usize] == 0).collect();
-    let mut at = 0;
-    while at < order.len() {
-        for &e in out_edges.row(order[at] as usize) {
-            let to = edges[e as usize].to;
-            waiting[to as usize] -= 1;
-            if waiting[to as usize] == 0 {
-                order.push(to);
-            }
-        }
-        at += 1;
-    }
-    if order.len() == nodes.len() {
-        return Ok(order);
-    }
-    // Every node left has an input that is left too: walking backwards must come round.
-    let mut path: Vec<u32> = Vec::new();
-    let mut visited = vec![false; nodes.len()];
-    let mut node = (0..nodes.len() as u32).find(|&n| waiting[n as usize] > 0).unwrap_or(0);
-    while !visited[node as usize] {
-        visited[node as usize] = true;
-        path.push(node);
-        let inputs = in_edges.row(node as usize).iter().map(|&e| edges[e as usize].from);
-        node = inputs.into_iter().find(|&n| waiting[n as usize] > 0).unwrap_or(node);
-    }
-    let begin = path.iter().position(|&n| n == node).unwrap_or(0);
-    let mut cycle: Vec<String> =
-        path[begin..].iter().rev().map(|&n| nodes[n as usize].id.to_string()).collect();
-    cycle.push(cycle[0].clone());
-    let (last, first) = (path[begin], path[path.len() - 1]);
-    let closing = out_edges.row(last as usize).iter().find(|&&e| edges[e as usize].to == first);
-    let place = closing.map_or_else(|| "edges".to_owned(), |e| format!("edges[{e}]"));
-    Err(GraphError::at(place, format!("closes a cycle: {}", cycle.join(" -> "))))
 }
 
 fn compute_groups(devices: &[Device]) -> (Vec<u32>, Vec<Vec<u16>>) {
