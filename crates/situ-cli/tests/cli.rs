@@ -112,7 +112,8 @@ fn check_demo(demo: &Value) {
         assert!((training["losses"][0].as_f64().unwrap() - first).abs() < 1e-3 * first, "{training:#}");
         assert!(names(&training["ops"], "reason").iter().all(|reason| !reason.is_empty()));
         let ops = names(&training["ops"], "name");
-        for op in ["sparse_softmax_cross_entropy", "gradient/softmax", "gradient/classifier/matmul", "sgd"] {
+        let (loss, softmax) = ("loss/sparse_softmax_cross_entropy", "gradient/loss/softmax");
+        for op in [loss, softmax, "gradient/classifier/matmul", "update/classifier/kernel/sgd"] {
             assert!(ops.contains(&op), "{op} in {ops:?}");
         }
     }
@@ -145,7 +146,7 @@ fn demo_trains_where_it_was_told_to_and_beside_the_gpu_where_memory_is_short() {
     let moved = trainings[2]["ops"].as_array().unwrap().iter().filter(|op| op["device"] == "CPU:0");
     let moved: Vec<&str> = moved.map(|op| op["rule"].as_str().unwrap()).collect();
     assert!(!moved.is_empty() && moved.iter().all(|rule| *rule == "memory limit"), "{demo:#}");
-    assert_eq!(devices_of(&trainings[2], "gradient/softmax"), ["CPU:0"]);
+    assert_eq!(devices_of(&trainings[2], "gradient/loss/softmax"), ["CPU:0"]);
     assert_eq!(devices_of(&trainings[2], "gradient/classifier/matmul"), ["GPU:0"]);
     // A batch and its labels go to the GPU in each step; with the softmax beside it, logits come and their gradient goes.
     let (batch, logits) = (1460 * 2048 * 4, 1460 * 365 * 4);
