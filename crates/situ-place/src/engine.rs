@@ -112,6 +112,8 @@ impl<'p> Engine<'p> {
         }
         self.trial.reset();
         self.trial.first = 0;
+        // Any node may differ from what was known, however much of the beginning is the same.
+        self.trial.last = self.order.len().saturating_sub(1);
         self.makespan = f64::INFINITY;
         let quick = self.run(f64::INFINITY);
         debug_assert!(quick.is_some());

@@ -128,3 +128,24 @@ fn accepted_and_rejected_trials_leave_the_times_of_a_full_simulation() {
     assert!(wrongly < tried / 50, "{wrongly} of {tried} refused that were good");
     assert!(tried > 10_000 && kept > 2_000, "{tried} tried, {kept} kept");
 }
+
+#[test]
+fn another_schedule_with_the_same_beginning_is_timed_to_its_end() {
+    let mut b = ProblemBuilder::new();
+    let devices = [b.device(Device::new("CPU:0")), b.device(Device::new("GPU:0"))];
+    // Independent nodes, so many that the first marks of both schedules are the same.
+    for _ in 0..4 * STRIDE {
+        let node = b.node("", 0.0);
+        b.cost(node, devices[0], 1.0);
+        b.cost(node, devices[1], 2.0);
+    }
+    let problem = b.build().unwrap();
+    let on_one = single::on(&problem, 0);
+    let mut at_the_end = on_one.clone();
+    let last = at_the_end.order[4 * STRIDE - 1] as usize;
+    at_the_end.devices[last] = 1;
+    let timed = |schedule: &Schedule| Timed::new(&problem, schedule.clone()).unwrap();
+    let mut engine = Engine::timed(&problem, &timed(&on_one));
+    engine.load(&timed(&at_the_end));
+    assert_eq!(engine.finish, simulate_unlimited(&problem, &at_the_end).unwrap().finish);
+}
