@@ -11,7 +11,7 @@ use crate::placement::Schedule;
 use crate::problem::{NONE, Problem, Route};
 use smallvec::SmallVec;
 
-const NOWHERE: u16 = u16::MAX;
+pub(crate) const NOWHERE: u16 = u16::MAX;
 
 /// Which end of the step a schedule is built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,20 +48,25 @@ pub(crate) struct Partial<'p> {
     copies: Vec<SmallVec<[(u16, f64); 2]>>,
 }
 
+/// The device of each unit that may be on one only; [`NOWHERE`] for the others.
+pub(crate) fn fixed_devices(problem: &Problem) -> Vec<u16> {
+    let fixed = problem.units.iter().map(|unit| match unit.allowed[..] {
+        [device] => device,
+        _ => NOWHERE,
+    });
+    fixed.collect()
+}
+
 impl<'p> Partial<'p> {
     pub(crate) fn new(problem: &'p Problem, share: f64, direction: Direction) -> Partial<'p> {
         let count = problem.node_count();
-        let unit_device = problem.units.iter().map(|u| match u.allowed[..] {
-            [device] => device,
-            _ => NOWHERE,
-        });
         let lanes =
             problem.devices.iter().map(|d| vec![Busy::default(); (d.slots as usize).min(count.max(1))]);
         Partial {
             problem,
             direction,
             fill: Fill::with_fixed(problem, share),
-            unit_device: unit_device.collect(),
+            unit_device: fixed_devices(problem),
             devices: vec![NOWHERE; count],
             start: vec![0.0; count],
             finish: vec![0.0; count],

@@ -12,6 +12,7 @@ use crate::bounds::{Classes, area};
 use crate::error::PlaceError;
 use crate::fill::Fill;
 use crate::orders::by_start;
+use crate::partial::{NOWHERE, fixed_devices};
 use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::ranks::{Currency, tails, upward};
@@ -103,8 +104,6 @@ fn instant(time: f64) -> u64 {
     (time + 0.0).to_bits()
 }
 
-const NOWHERE: u16 = u16::MAX;
-
 /// Ready nodes, slots, and what runs on them.
 struct Pool<'p> {
     problem: &'p Problem,
@@ -137,10 +136,6 @@ impl<'p> Pool<'p> {
         share: f64,
     ) -> Pool<'p> {
         let count = problem.node_count();
-        let unit_device = problem.units.iter().map(|u| match u.allowed[..] {
-            [device] => device,
-            _ => NOWHERE,
-        });
         let slots = |d: u16| (problem.devices[d as usize].slots as usize).min(count.max(1));
         let slots = (0..problem.device_count() as u16).flat_map(|d| std::iter::repeat_n((d, None), slots(d)));
         Pool {
@@ -149,7 +144,7 @@ impl<'p> Pool<'p> {
             keys,
             rank,
             fill: Fill::with_fixed(problem, share),
-            unit_device: unit_device.collect(),
+            unit_device: fixed_devices(problem),
             devices: vec![NOWHERE; count],
             start: vec![0.0; count],
             finish: vec![f64::INFINITY; count],
