@@ -11,11 +11,14 @@ use situ_testkit::machines::{GPU, cpu_and, cpu_and_gpu};
 use situ_testkit::simulated::SimulatedGpu;
 use std::time::{Duration, Instant};
 
+/// Timed rounds, each of every way in turn.
+const ROUNDS: usize = 50;
 /// Times that functions are made anew: what they learn in their first calls, and what is measured of the later ones, are then of the same
 /// minutes of a machine whose speed changes.
 const BLOCKS: usize = 10;
-/// Rounds of a block that are not timed; a round has two calls of each way.
-const WARM: usize = 3;
+/// Calls in a row that a function learns from before it is timed in turns with the others: as in a loop that trains. Beside the caches and
+/// sleeping threads that another device's call leaves behind it would learn those.
+const LEARNING: usize = 7;
 
 type Body = fn(&[Tensor]) -> Result<Vec<Tensor>>;
 
@@ -72,28 +75,25 @@ impl Way {
     }
 }
 
-fn compare(
-    bodies: &[(&str, Body, Vec<Tensor>)],
-    scopes: &[Option<&'static str>],
-    rounds: usize,
-) -> Result<()> {
+fn compare(bodies: &[(&str, Body, Vec<Tensor>)], scopes: &[Option<&'static str>]) -> Result<()> {
     for (name, body, inputs) in bodies {
         let inputs: Vec<&Tensor> = inputs.iter().collect();
         let mut ways: Vec<Way> = scopes.iter().map(|scope| Way::new(*body, *scope)).collect();
         for _ in 0..BLOCKS {
             for way in &mut ways {
                 way.function = Function::many(*body);
+                for _ in 0..LEARNING {
+                    way.call(&inputs)?;
+                }
             }
             // In turns, and each time in another order: the call behind a slow one finds other caches and waking threads.
-            for round in 0..WARM + rounds.div_ceil(BLOCKS) {
+            for round in 0..ROUNDS / BLOCKS {
                 for turn in 0..ways.len() {
                     let count = ways.len();
                     let way = &mut ways[(round + turn) % count];
                     way.call(&inputs)?;
                     let took = way.call(&inputs)?;
-                    if round >= WARM {
-                        way.times.push(took);
-                    }
+                    way.times.push(took);
                 }
             }
             for way in &mut ways {
@@ -208,7 +208,7 @@ fn throttled() -> Result<()> {
                 .collect::<Result<Vec<_>>>()?;
             let scopes: Vec<Option<&'static str>> =
                 std::iter::once("/GPU").chain(singles.iter().copied()).map(Some).collect();
-            compare(&[(name, body, inputs)], &scopes, 15)
+            compare(&[(name, body, inputs)], &scopes)
         })?;
     }
     Ok(())
@@ -258,7 +258,7 @@ fn real() -> Result<()> {
             ),
             ("elementwise on a million", elementwise, vec![on_cpu(&[1000, 1000])?, on_cpu(&[1000, 1000])?]),
         ];
-        compare(&bodies, &[None, Some("/CPU:0"), Some("/GPU:0")], 50)
+        compare(&bodies, &[None, Some("/CPU:0"), Some("/GPU:0")])
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::screen::Screen;
 use anyhow::Result;
 use comfy_table::Cell;
-use situ::place::{Answer, Placement, Problem};
+use situ::place::{Answer, Placement, Problem, Transfer};
 use situ::reason::{bytes, seconds};
 
 pub(super) fn answer(
@@ -58,16 +58,10 @@ fn change(delta: f64) -> String {
 fn device(problem: &Problem, placement: &Placement, d: usize) -> Vec<Cell> {
     let device = problem.device(d);
     let nodes: Vec<usize> = (0..problem.node_count()).filter(|&n| placement.devices[n] == d).collect();
-    let busy: f64 = nodes.iter().filter_map(|&n| problem.cost(n, d)).sum();
+    let busy: f64 = nodes.iter().filter_map(|&n| problem.cost(n, d)).fold(0.0, |sum, cost| sum + cost);
     let capacity = placement.makespan * f64::from(device.slots);
     let share = if capacity > 0.0 { busy / capacity * 100.0 } else { 0.0 };
-    let copies = placement.transfers.iter().filter(|t| t.to == d);
-    let (count, moved) = copies.fold((0, 0.0), |(count, sum), t| (count + 1, sum + t.bytes));
-    let copied = if count == 0 {
-        String::new()
-    } else {
-        format!("{count} × {}", bytes((moved / f64::from(count)) as usize))
-    };
+    let copied = copied(placement.transfers.iter().filter(|t| t.to == d));
     let limit = device.memory.map_or("none".to_owned(), |m| bytes(m as usize).to_string());
     let texts = [
         device.name.clone(),
@@ -78,4 +72,19 @@ fn device(problem: &Problem, placement: &Placement, d: usize) -> Vec<Cell> {
         limit,
     ];
     texts.map(Cell::new).to_vec()
+}
+
+/// How many copies and how large they are; of those that the graph gives a price and no size, how long they take together.
+fn copied<'a>(copies: impl Iterator<Item = &'a Transfer>) -> String {
+    let (mut count, mut moved, mut lasted) = (0, 0.0, 0.0);
+    for copy in copies {
+        count += 1;
+        moved += copy.bytes;
+        lasted += copy.finish - copy.start;
+    }
+    match count {
+        0 => String::new(),
+        _ if moved > 0.0 => format!("{count} × {}", bytes((moved / f64::from(count)) as usize)),
+        _ => format!("{count}, {}", seconds(lasted)),
+    }
 }
