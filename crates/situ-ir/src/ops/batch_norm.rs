@@ -37,13 +37,7 @@ impl BatchNorm {
 }
 
 impl Rule for BatchNorm {
-    fn name(&self) -> &'static str {
-        "batch_norm"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["batch_norm"]
-    }
+    const NAMES: &'static [&'static str] = &["batch_norm"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("axis", self.axis).with("epsilon", self.epsilon)

@@ -105,13 +105,11 @@ pub struct Binary {
 }
 
 impl Rule for Binary {
+    const NAMES: &'static [&'static str] = BinaryKind::NAMES;
+
     #[inline]
     fn name(&self) -> &'static str {
         self.kind.name()
-    }
-
-    fn names() -> &'static [&'static str] {
-        BinaryKind::NAMES
     }
 
     fn read(name: &str, _: &mut Given) -> Result<Binary> {

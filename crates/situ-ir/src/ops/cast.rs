@@ -14,13 +14,7 @@ pub struct Cast {
 }
 
 impl Rule for Cast {
-    fn name(&self) -> &'static str {
-        "cast"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["cast"]
-    }
+    const NAMES: &'static [&'static str] = &["cast"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("to", self.to)

@@ -91,13 +91,7 @@ fn floats(op: &'static str, inputs: &[TensorType]) -> Result<()> {
 }
 
 impl Rule for Conv2d {
-    fn name(&self) -> &'static str {
-        "conv2d"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["conv2d"]
-    }
+    const NAMES: &'static [&'static str] = &["conv2d"];
 
     fn attributes(&self) -> Attributes {
         Conv2d::attributes(self)
@@ -186,13 +180,7 @@ fn check(op: &'static str, inputs: &[TensorType], fits: bool) -> Result<()> {
 }
 
 impl Rule for Conv2dByInput {
-    fn name(&self) -> &'static str {
-        "conv2d_by_input"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["conv2d_by_input"]
-    }
+    const NAMES: &'static [&'static str] = &["conv2d_by_input"];
 
     fn attributes(&self) -> Attributes {
         self.conv.attributes().with("size", self.size.as_slice())
@@ -261,13 +249,7 @@ impl Conv2dByFilter {
 }
 
 impl Rule for Conv2dByFilter {
-    fn name(&self) -> &'static str {
-        "conv2d_by_filter"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["conv2d_by_filter"]
-    }
+    const NAMES: &'static [&'static str] = &["conv2d_by_filter"];
 
     fn attributes(&self) -> Attributes {
         self.conv.attributes().with("size", self.size.as_slice())

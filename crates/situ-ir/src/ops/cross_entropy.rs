@@ -11,13 +11,7 @@ use situ_core::{Axes, DType, Error, Result, Scalar, TensorType};
 pub struct CrossEntropy;
 
 impl Rule for CrossEntropy {
-    fn name(&self) -> &'static str {
-        "softmax_cross_entropy"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["softmax_cross_entropy"]
-    }
+    const NAMES: &'static [&'static str] = &["softmax_cross_entropy"];
 
     fn read(_: &str, _: &mut Given) -> Result<CrossEntropy> {
         Ok(CrossEntropy)
@@ -83,13 +77,7 @@ impl Rule for CrossEntropy {
 pub struct SparseCrossEntropy;
 
 impl Rule for SparseCrossEntropy {
-    fn name(&self) -> &'static str {
-        "sparse_softmax_cross_entropy"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["sparse_softmax_cross_entropy"]
-    }
+    const NAMES: &'static [&'static str] = &["sparse_softmax_cross_entropy"];
 
     fn read(_: &str, _: &mut Given) -> Result<SparseCrossEntropy> {
         Ok(SparseCrossEntropy)

@@ -32,13 +32,7 @@ impl Dropout {
 }
 
 impl Rule for Dropout {
-    fn name(&self) -> &'static str {
-        "dropout"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["dropout"]
-    }
+    const NAMES: &'static [&'static str] = &["dropout"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("rate", self.rate).with("seed", self.seed).with("stream", self.stream)

@@ -131,13 +131,7 @@ pub struct Fused {
 }
 
 impl Rule for Fused {
-    fn name(&self) -> &'static str {
-        "fused"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["fused"]
-    }
+    const NAMES: &'static [&'static str] = &["fused"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("program", self.program.clone())

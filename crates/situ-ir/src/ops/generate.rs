@@ -15,13 +15,7 @@ pub struct Fill {
 }
 
 impl Rule for Fill {
-    fn name(&self) -> &'static str {
-        "fill"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["fill"]
-    }
+    const NAMES: &'static [&'static str] = &["fill"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("value", self.value).with("shape", self.shape)
@@ -30,10 +24,12 @@ impl Rule for Fill {
     fn read(_: &str, given: &mut Given) -> Result<Fill> {
         Ok(Fill { value: given.scalar("value")?, shape: given.shape("shape")? })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("fill", inputs, 0)?;
         Ok(TensorType { dtype: self.value.dtype(), shape: self.shape })
     }
+
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
     }
@@ -55,13 +51,7 @@ pub struct Range {
 }
 
 impl Rule for Range {
-    fn name(&self) -> &'static str {
-        "range"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["range"]
-    }
+    const NAMES: &'static [&'static str] = &["range"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("start", self.start).with("step", self.step).with("count", self.count)
@@ -74,6 +64,7 @@ impl Rule for Range {
             count: given.integer("count")?,
         })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("range", inputs, 0)?;
         let dtype = self.start.dtype();
@@ -86,6 +77,7 @@ impl Rule for Range {
         }
         Ok(TensorType { dtype, shape: Shape::new(&[self.count])? })
     }
+
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 1.0, inputs, outputs)
     }
@@ -107,13 +99,7 @@ pub struct Eye {
 }
 
 impl Rule for Eye {
-    fn name(&self) -> &'static str {
-        "eye"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["eye"]
-    }
+    const NAMES: &'static [&'static str] = &["eye"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("rows", self.rows).with("columns", self.columns).with("dtype", self.dtype)
@@ -126,10 +112,12 @@ impl Rule for Eye {
             dtype: given.dtype("dtype")?,
         })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("eye", inputs, 0)?;
         Ok(TensorType { dtype: self.dtype, shape: Shape::new(&[self.rows, self.columns])? })
     }
+
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
     }

@@ -45,13 +45,7 @@ pub struct Gather {
 }
 
 impl Rule for Gather {
-    fn name(&self) -> &'static str {
-        "gather"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["gather"]
-    }
+    const NAMES: &'static [&'static str] = &["gather"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("axis", self.axis)
@@ -60,12 +54,14 @@ impl Rule for Gather {
     fn read(_: &str, given: &mut Given) -> Result<Gather> {
         Ok(Gather { axis: given.integer("axis")? })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("gather", inputs, 2)?;
         integers("gather", inputs, 1)?;
         let shape = spliced("gather", inputs, &inputs[0].shape, usize::from(self.axis), &inputs[1].shape)?;
         Ok(TensorType { dtype: inputs[0].dtype, shape })
     }
+
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         let mut work = Work::streaming(WorkClass::Gather, 1.0, outputs, outputs);
         work.bytes += inputs[1].bytes() as f64;
@@ -101,13 +97,7 @@ pub struct ScatterAdd {
 }
 
 impl Rule for ScatterAdd {
-    fn name(&self) -> &'static str {
-        "scatter_add"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["scatter_add"]
-    }
+    const NAMES: &'static [&'static str] = &["scatter_add"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("axis", self.axis)
@@ -116,6 +106,7 @@ impl Rule for ScatterAdd {
     fn read(_: &str, given: &mut Given) -> Result<ScatterAdd> {
         Ok(ScatterAdd { axis: given.integer("axis")? })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let op = self.name();
         arity(op, inputs, 3)?;
@@ -140,6 +131,7 @@ impl Rule for ScatterAdd {
         }
         Ok(inputs[0])
     }
+
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         let mut work = Work::streaming(WorkClass::Gather, 0.0, inputs, outputs);
         work.flops = inputs[2].shape.elements() as f64;
@@ -179,13 +171,7 @@ pub struct OneHot {
 }
 
 impl Rule for OneHot {
-    fn name(&self) -> &'static str {
-        "one_hot"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["one_hot"]
-    }
+    const NAMES: &'static [&'static str] = &["one_hot"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("depth", self.depth).with("on", self.on).with("off", self.off)
@@ -194,6 +180,7 @@ impl Rule for OneHot {
     fn read(_: &str, given: &mut Given) -> Result<OneHot> {
         Ok(OneHot { depth: given.integer("depth")?, on: given.scalar("on")?, off: given.scalar("off")? })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("one_hot", inputs, 1)?;
         integers("one_hot", inputs, 0)?;
@@ -215,9 +202,11 @@ impl Rule for OneHot {
         dims[shape.rank()] = self.depth;
         Ok(TensorType { dtype: self.on.dtype(), shape: Shape::new(&dims[..=shape.rank()])? })
     }
+
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
     }
+
     fn kernel_dtype(&self, _: &[TensorType], _: &[TensorType]) -> DType {
         self.on.dtype()
     }

@@ -13,13 +13,7 @@ pub struct Concat {
 }
 
 impl Rule for Concat {
-    fn name(&self) -> &'static str {
-        "concat"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["concat"]
-    }
+    const NAMES: &'static [&'static str] = &["concat"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("axis", self.axis)
@@ -28,6 +22,7 @@ impl Rule for Concat {
     fn read(_: &str, given: &mut Given) -> Result<Concat> {
         Ok(Concat { axis: given.integer("axis")? })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         let Some(first) = inputs.first() else {
             return Err(Error::operands("concat", inputs, "was given no tensor", "give at least one"));
@@ -57,6 +52,7 @@ impl Rule for Concat {
         };
         Ok(TensorType { dtype, shape: first.shape.with_dim(axis, joined)? })
     }
+
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
     }
@@ -131,13 +127,7 @@ impl Pad {
 }
 
 impl Rule for Pad {
-    fn name(&self) -> &'static str {
-        "pad"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["pad"]
-    }
+    const NAMES: &'static [&'static str] = &["pad"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("before", self.before()).with("after", self.after()).with("value", self.value)
@@ -155,6 +145,7 @@ impl Rule for Pad {
         let widths: Vec<(usize, usize)> = before.into_iter().zip(after).collect();
         Pad::new(&widths, given.scalar("value")?)
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("pad", inputs, 1)?;
         let TensorType { dtype, shape } = inputs[0];
@@ -166,22 +157,12 @@ impl Rule for Pad {
                 "give a pair of widths for every axis, and a value of the tensor's dtype",
             ));
         }
-        let mut dims = [0; MAX_RANK];
-        for axis in 0..shape.rank() {
-            let grown =
-                shape[axis].checked_add(self.before[axis]).and_then(|s| s.checked_add(self.after[axis]));
-            let Some(grown) = grown else {
-                return Err(Error::operands(
-                    "pad",
-                    inputs,
-                    format!("axis {axis} grows beyond memory"),
-                    "pad less",
-                ));
-            };
-            dims[axis] = grown;
-        }
-        Ok(TensorType { dtype, shape: Shape::new(&dims[..shape.rank()])? })
+        let shape = grown("pad", inputs, |axis, size| {
+            size.checked_add(self.before[axis])?.checked_add(self.after[axis])
+        })?;
+        Ok(TensorType { dtype, shape })
     }
+
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
     }
@@ -201,6 +182,23 @@ impl Rule for Pad {
     }
 }
 
+/// The shape of the first input with every axis made longer, or the error that one can't be.
+fn grown(
+    op: &'static str,
+    inputs: &[TensorType],
+    longer: impl Fn(usize, usize) -> Option<usize>,
+) -> Result<Shape> {
+    let shape = inputs[0].shape;
+    let mut dims = [0; MAX_RANK];
+    for (axis, size) in shape.iter().enumerate() {
+        dims[axis] = longer(axis, *size).ok_or_else(|| {
+            let why = format!("axis {axis} grows beyond memory");
+            Error::operands(op, inputs, why, format!("{op} less"))
+        })?;
+    }
+    Shape::new(&dims[..shape.rank()])
+}
+
 /// Repeats the tensor along each axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tile {
@@ -211,13 +209,7 @@ pub struct Tile {
 }
 
 impl Rule for Tile {
-    fn name(&self) -> &'static str {
-        "tile"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["tile"]
-    }
+    const NAMES: &'static [&'static str] = &["tile"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("repeats", &self.repeats[..usize::from(self.rank)])
@@ -236,6 +228,7 @@ impl Rule for Tile {
         repeats[..given.len()].copy_from_slice(&given);
         Ok(Tile { repeats, rank: given.len() as u8 })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("tile", inputs, 1)?;
         let TensorType { dtype, shape } = inputs[0];
@@ -247,20 +240,10 @@ impl Rule for Tile {
                 "give one for every axis",
             ));
         }
-        let mut dims = [0; MAX_RANK];
-        for axis in 0..shape.rank() {
-            let Some(size) = shape[axis].checked_mul(self.repeats[axis]) else {
-                return Err(Error::operands(
-                    "tile",
-                    inputs,
-                    format!("axis {axis} grows beyond memory"),
-                    "repeat less",
-                ));
-            };
-            dims[axis] = size;
-        }
-        Ok(TensorType { dtype, shape: Shape::new(&dims[..shape.rank()])? })
+        let shape = grown("tile", inputs, |axis, size| size.checked_mul(self.repeats[axis]))?;
+        Ok(TensorType { dtype, shape })
     }
+
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
     }

@@ -14,13 +14,7 @@ pub struct LayerNorm {
 }
 
 impl Rule for LayerNorm {
-    fn name(&self) -> &'static str {
-        "layer_norm"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["layer_norm"]
-    }
+    const NAMES: &'static [&'static str] = &["layer_norm"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("epsilon", self.epsilon)

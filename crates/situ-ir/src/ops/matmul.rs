@@ -68,13 +68,7 @@ impl Matmul {
 }
 
 impl Rule for Matmul {
-    fn name(&self) -> &'static str {
-        "matmul"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["matmul"]
-    }
+    const NAMES: &'static [&'static str] = &["matmul"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().flag("transpose_a", self.transpose_a).flag("transpose_b", self.transpose_b)
@@ -175,13 +169,7 @@ impl Matmul {
 pub struct BiasAdd;
 
 impl Rule for BiasAdd {
-    fn name(&self) -> &'static str {
-        "bias_add"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["bias_add"]
-    }
+    const NAMES: &'static [&'static str] = &["bias_add"];
 
     fn read(_: &str, _: &mut Given) -> Result<BiasAdd> {
         Ok(BiasAdd)

@@ -15,13 +15,7 @@ pub struct MatmulBias {
 }
 
 impl Rule for MatmulBias {
-    fn name(&self) -> &'static str {
-        "matmul_bias"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["matmul_bias"]
-    }
+    const NAMES: &'static [&'static str] = &["matmul_bias"];
 
     fn attributes(&self) -> Attributes {
         let list = self.matmul.attributes();

@@ -62,11 +62,14 @@ pub type Outputs = SmallVec<[TensorType; 1]>;
 
 /// What an op is, apart from any device.
 pub trait Rule {
-    /// Its name in messages, files and profiles.
-    fn name(&self) -> &'static str;
-
     /// Every name that [`Rule::name`] may give.
-    fn names() -> &'static [&'static str];
+    const NAMES: &'static [&'static str];
+
+    /// Its name in messages, files and profiles: the only one, unless the op has several.
+    #[inline]
+    fn name(&self) -> &'static str {
+        Self::NAMES[0]
+    }
 
     /// What makes it this op among those of its name, as the text form writes it.
     fn attributes(&self) -> Attributes {
@@ -155,7 +158,7 @@ macro_rules! ops {
 
             /// The op of that name with those attributes, or the error that says what is wrong with them.
             pub fn read(name: &str, attributes: Vec<(String, Attribute)>) -> Result<Op> {
-                $(if let Some(own) = $variant::names().iter().find(|own| **own == name) {
+                $(if let Some(own) = $variant::NAMES.iter().find(|own| **own == name) {
                     let mut given = Given::new(own, attributes);
                     let op = $variant::read(own, &mut given)?;
                     given.finish()?;
@@ -166,7 +169,7 @@ macro_rules! ops {
 
             /// The names of all ops.
             pub fn names() -> impl Iterator<Item = &'static str> {
-                [$($variant::names()),*].into_iter().flatten().copied()
+                [$($variant::NAMES),*].into_iter().flatten().copied()
             }
 
             /// The types of its outputs, or the error that says why the inputs do not fit.

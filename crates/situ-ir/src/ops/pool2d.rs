@@ -66,15 +66,13 @@ impl Pool2d {
 }
 
 impl Rule for Pool2d {
+    const NAMES: &'static [&'static str] = &["max_pool2d", "average_pool2d"];
+
     fn name(&self) -> &'static str {
         match self.kind {
             PoolKind::Max => "max_pool2d",
             PoolKind::Average => "average_pool2d",
         }
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["max_pool2d", "average_pool2d"]
     }
 
     fn attributes(&self) -> Attributes {
@@ -119,15 +117,13 @@ pub struct Pool2dByInput {
 }
 
 impl Rule for Pool2dByInput {
+    const NAMES: &'static [&'static str] = &["max_pool2d_by_input", "average_pool2d_by_input"];
+
     fn name(&self) -> &'static str {
         match self.pool.kind {
             PoolKind::Max => "max_pool2d_by_input",
             PoolKind::Average => "average_pool2d_by_input",
         }
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["max_pool2d_by_input", "average_pool2d_by_input"]
     }
 
     fn attributes(&self) -> Attributes {

@@ -48,6 +48,9 @@ pub struct Random {
 }
 
 impl Rule for Random {
+    const NAMES: &'static [&'static str] =
+        &["random_uniform", "random_normal", "random_bernoulli", "random_permutation"];
+
     fn name(&self) -> &'static str {
         match self.distribution {
             Distribution::Uniform { .. } => "random_uniform",
@@ -55,10 +58,6 @@ impl Rule for Random {
             Distribution::Bernoulli { .. } => "random_bernoulli",
             Distribution::Permutation => "random_permutation",
         }
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["random_uniform", "random_normal", "random_bernoulli", "random_permutation"]
     }
 
     fn attributes(&self) -> Attributes {

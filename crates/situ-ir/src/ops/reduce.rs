@@ -72,12 +72,11 @@ pub struct Reduce {
 }
 
 impl Rule for Reduce {
+    const NAMES: &'static [&'static str] =
+        &["sum", "mean", "max", "min", "prod", "any", "all", "argmax", "argmin"];
+
     fn name(&self) -> &'static str {
         self.kind.name()
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["sum", "mean", "max", "min", "prod", "any", "all", "argmax", "argmin"]
     }
 
     fn attributes(&self) -> Attributes {

@@ -11,13 +11,7 @@ use situ_core::{DType, Error, Result, TensorType};
 pub struct Where;
 
 impl Rule for Where {
-    fn name(&self) -> &'static str {
-        "where"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["where"]
-    }
+    const NAMES: &'static [&'static str] = &["where"];
 
     fn read(_: &str, _: &mut Given) -> Result<Where> {
         Ok(Where)

@@ -16,12 +16,10 @@ pub struct Softmax {
 }
 
 impl Rule for Softmax {
+    const NAMES: &'static [&'static str] = &["softmax", "log_softmax"];
+
     fn name(&self) -> &'static str {
         if self.log { "log_softmax" } else { "softmax" }
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["softmax", "log_softmax"]
     }
 
     fn attributes(&self) -> Attributes {

@@ -10,13 +10,7 @@ use situ_core::{Layout, Result, TensorType};
 pub struct StopGradient;
 
 impl Rule for StopGradient {
-    fn name(&self) -> &'static str {
-        "stop_gradient"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["stop_gradient"]
-    }
+    const NAMES: &'static [&'static str] = &["stop_gradient"];
 
     fn read(_: &str, _: &mut Given) -> Result<StopGradient> {
         Ok(StopGradient)

@@ -139,13 +139,11 @@ impl Unary {
 }
 
 impl Rule for Unary {
+    const NAMES: &'static [&'static str] = UnaryKind::NAMES;
+
     #[inline]
     fn name(&self) -> &'static str {
         self.kind.name()
-    }
-
-    fn names() -> &'static [&'static str] {
-        UnaryKind::NAMES
     }
 
     fn attributes(&self) -> Attributes {

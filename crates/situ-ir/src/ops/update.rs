@@ -73,6 +73,8 @@ impl Update {
 }
 
 impl Rule for Update {
+    const NAMES: &'static [&'static str] = &["sgd", "adam", "rmsprop", "adagrad"];
+
     fn name(&self) -> &'static str {
         match self.kind {
             UpdateKind::Sgd { .. } => "sgd",
@@ -80,10 +82,6 @@ impl Rule for Update {
             UpdateKind::RmsProp { .. } => "rmsprop",
             UpdateKind::Adagrad { .. } => "adagrad",
         }
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["sgd", "adam", "rmsprop", "adagrad"]
     }
 
     fn attributes(&self) -> Attributes {

@@ -18,13 +18,7 @@ pub struct Reshape {
 }
 
 impl Rule for Reshape {
-    fn name(&self) -> &'static str {
-        "reshape"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["reshape"]
-    }
+    const NAMES: &'static [&'static str] = &["reshape"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("shape", self.shape)
@@ -33,6 +27,7 @@ impl Rule for Reshape {
     fn read(_: &str, given: &mut Given) -> Result<Reshape> {
         Ok(Reshape { shape: given.shape("shape")? })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("reshape", inputs, 1)?;
         let (have, want) = (inputs[0].shape.elements(), self.shape.elements());
@@ -46,9 +41,11 @@ impl Rule for Reshape {
         }
         Ok(TensorType { dtype: inputs[0].dtype, shape: self.shape })
     }
+
     fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
         moved(outputs)
     }
+
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         input.reshape(output.shape)
     }
@@ -99,13 +96,7 @@ impl Permute {
 }
 
 impl Rule for Permute {
-    fn name(&self) -> &'static str {
-        "transpose"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["transpose"]
-    }
+    const NAMES: &'static [&'static str] = &["transpose"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("order", self.order().collect::<Vec<_>>().as_slice())
@@ -114,6 +105,7 @@ impl Rule for Permute {
     fn read(_: &str, given: &mut Given) -> Result<Permute> {
         Permute::new(&given.list::<usize>("order")?)
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("transpose", inputs, 1)?;
         let shape = inputs[0].shape;
@@ -131,9 +123,11 @@ impl Rule for Permute {
         }
         Ok(TensorType { dtype: inputs[0].dtype, shape: Shape::new(&dims[..shape.rank()])? })
     }
+
     fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
         moved(outputs)
     }
+
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         let mut perm = [0; MAX_RANK];
         for (to, from) in self.order().enumerate() {
@@ -168,13 +162,7 @@ pub struct Expand {
 }
 
 impl Rule for Expand {
-    fn name(&self) -> &'static str {
-        "expand"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["expand"]
-    }
+    const NAMES: &'static [&'static str] = &["expand"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("shape", self.shape)
@@ -183,6 +171,7 @@ impl Rule for Expand {
     fn read(_: &str, given: &mut Given) -> Result<Expand> {
         Ok(Expand { shape: given.shape("shape")? })
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("expand", inputs, 1)?;
         match inputs[0].shape.broadcast(&self.shape) {
@@ -197,9 +186,11 @@ impl Rule for Expand {
             )),
         }
     }
+
     fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
         moved(outputs)
     }
+
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         Some(input.expand(output.shape))
     }
@@ -259,13 +250,7 @@ impl Slice {
 }
 
 impl Rule for Slice {
-    fn name(&self) -> &'static str {
-        "slice"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["slice"]
-    }
+    const NAMES: &'static [&'static str] = &["slice"];
 
     fn attributes(&self) -> Attributes {
         Attributes::none().with("starts", self.starts()).with("steps", self.steps()).with("sizes", self.sizes)
@@ -275,6 +260,7 @@ impl Rule for Slice {
         let (starts, steps, sizes) = (given.list("starts")?, given.list("steps")?, given.list("sizes")?);
         Slice::new(&starts, &steps, &sizes)
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("slice", inputs, 1)?;
         let shape = inputs[0].shape;
@@ -301,9 +287,11 @@ impl Rule for Slice {
         }
         Ok(TensorType { dtype: inputs[0].dtype, shape: self.sizes })
     }
+
     fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
         moved(outputs)
     }
+
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         Some(input.slice(self.starts(), self.steps(), output.shape))
     }
@@ -386,21 +374,17 @@ fn reversed(shape: &Shape, axis: usize) -> Result<Slice> {
 pub struct Dense;
 
 impl Rule for Dense {
-    fn name(&self) -> &'static str {
-        "dense"
-    }
-
-    fn names() -> &'static [&'static str] {
-        &["dense"]
-    }
+    const NAMES: &'static [&'static str] = &["dense"];
 
     fn read(_: &str, _: &mut Given) -> Result<Dense> {
         Ok(Dense)
     }
+
     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
         arity("dense", inputs, 1)?;
         Ok(inputs[0])
     }
+
     fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
         moved(outputs)
     }
