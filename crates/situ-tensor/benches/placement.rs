@@ -20,9 +20,13 @@ const BLOCKS: usize = 10;
 /// sleeping threads that another device's call leaves behind it would learn those.
 const LEARNING: usize = 7;
 
+/// How long a way is called in its turn before the call that is timed.
+const WARM_UP: Duration = Duration::from_millis(10);
+
 type Body = fn(&[Tensor]) -> Result<Vec<Tensor>>;
 
-fn median(mut times: Vec<f64>) -> f64 {
+fn median(times: &[f64]) -> f64 {
+    let mut times = times.to_vec();
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
 }
@@ -65,6 +69,21 @@ impl Way {
         Ok(start.elapsed().as_secs_f64())
     }
 
+    /// Seconds of a call behind others of its own, as in a loop: not behind another device's, which leaves cold caches and busy cores.
+    fn warm_call(&self, inputs: &[&Tensor]) -> Result<f64> {
+        let start = Instant::now();
+        while start.elapsed() < WARM_UP {
+            self.call(inputs)?;
+        }
+        self.call(inputs)
+    }
+
+    /// What was predicted over what was measured: the median of the blocks, each with what it learned and measured in the same seconds.
+    fn accuracy(&self) -> f64 {
+        let blocks = self.times.chunks(ROUNDS / BLOCKS).zip(&self.predictions);
+        median(&blocks.map(|(times, predicted)| predicted / median(times)).collect::<Vec<_>>())
+    }
+
     fn predicted(&self, inputs: &[&Tensor]) -> Result<f64> {
         let plan = || self.function.plan(inputs);
         Ok(match self.scope {
@@ -75,25 +94,28 @@ impl Way {
     }
 }
 
-fn compare(bodies: &[(&str, Body, Vec<Tensor>)], scopes: &[Option<&'static str>]) -> Result<()> {
+/// The ways in turns, each time beginning with another and every second time backwards: the call behind a slow one finds other caches and
+/// sleeping threads, so each is behind each.
+fn order(round: usize, count: usize) -> impl Iterator<Item = usize> {
+    let turn = move |turn: usize| if round.is_multiple_of(2) { turn } else { count - 1 - turn };
+    (0..count).map(move |at| (round / 2 + turn(at)) % count)
+}
+
+fn compare(bodies: &[(&str, Body, Vec<Tensor>)], scopes: &[Option<&'static str>], gain: Gain) -> Result<()> {
     for (name, body, inputs) in bodies {
         let inputs: Vec<&Tensor> = inputs.iter().collect();
         let mut ways: Vec<Way> = scopes.iter().map(|scope| Way::new(*body, *scope)).collect();
-        for _ in 0..BLOCKS {
-            for way in &mut ways {
-                way.function = Function::many(*body);
+        for block in 0..BLOCKS {
+            for at in order(block, ways.len()) {
+                ways[at].function = Function::many(*body);
                 for _ in 0..LEARNING {
-                    way.call(&inputs)?;
+                    ways[at].call(&inputs)?;
                 }
             }
-            // In turns, and each time in another order: the call behind a slow one finds other caches and waking threads.
             for round in 0..ROUNDS / BLOCKS {
-                for turn in 0..ways.len() {
-                    let count = ways.len();
-                    let way = &mut ways[(round + turn) % count];
-                    way.call(&inputs)?;
-                    let took = way.call(&inputs)?;
-                    way.times.push(took);
+                for at in order(round, ways.len()) {
+                    let took = ways[at].warm_call(&inputs)?;
+                    ways[at].times.push(took);
                 }
             }
             for way in &mut ways {
@@ -102,38 +124,50 @@ fn compare(bodies: &[(&str, Body, Vec<Tensor>)], scopes: &[Option<&'static str>]
             }
         }
         println!("{name}");
-        let mut rows = Vec::new();
         for way in &ways {
-            let (measured, predicted) = (median(way.times.clone()), median(way.predictions.clone()));
+            let (measured, predicted) = (median(&way.times), median(&way.predictions));
             println!(
                 "  {:<8} measured {:>8.2} ms   predicted {:>8.2} ms   {:>5.2} of measured",
                 way.name,
                 measured * 1e3,
                 predicted * 1e3,
-                predicted / measured
+                way.accuracy()
             );
-            rows.push((measured, predicted));
         }
-        let (auto, singles) = (rows[0], &rows[1..]);
-        let Some(best) = singles.iter().copied().reduce(|a, b| if b.0 < a.0 { b } else { a }) else {
+        let (auto, singles) = (&ways[0], &ways[1..]);
+        let Some(best) = singles.iter().min_by(|a, b| median(&a.times).total_cmp(&median(&b.times))) else {
             continue;
         };
         if std::env::var_os("EXPLAIN").is_some() {
-            let explain = || ways[0].function.explain(&inputs);
+            let explain = || auto.function.explain(&inputs);
             println!(
                 "{}",
-                match ways[0].scope {
+                match auto.scope {
                     Some(scope) => with_device(scope, explain)?,
                     None => explain()?,
                 }
             );
         }
-        println!("  Auto / best single device: {:.3}", auto.0 / best.0);
-        if auto.1 < 0.97 * best.1 {
-            println!("  gain reached / gain predicted: {:.2}", (best.0 - auto.0) / (best.1 - auto.1));
+        let in_a_round: Vec<f64> = auto.times.iter().zip(&best.times).map(|(a, b)| a / b).collect();
+        let (measured, predicted) = (median(&best.times), median(&best.predictions));
+        println!(
+            "  Auto / best single device: {:.3}; median of the rounds' {:.3}",
+            median(&auto.times) / measured,
+            median(&in_a_round)
+        );
+        if gain == Gain::Expected {
+            let (reached, promised) = (measured - median(&auto.times), predicted - median(&auto.predictions));
+            println!("  gain reached / gain predicted: {:.2}", reached / promised);
         }
     }
     Ok(())
+}
+
+/// Whether a mixed placement is known to be the best.
+#[derive(Clone, Copy, PartialEq)]
+enum Gain {
+    Expected,
+    Unknown,
 }
 
 fn quiet(runtime: &Runtime) {
@@ -208,7 +242,7 @@ fn throttled() -> Result<()> {
                 .collect::<Result<Vec<_>>>()?;
             let scopes: Vec<Option<&'static str>> =
                 std::iter::once("/GPU").chain(singles.iter().copied()).map(Some).collect();
-            compare(&[(name, body, inputs)], &scopes)
+            compare(&[(name, body, inputs)], &scopes, Gain::Expected)
         })?;
     }
     Ok(())
@@ -258,7 +292,7 @@ fn real() -> Result<()> {
             ),
             ("elementwise on a million", elementwise, vec![on_cpu(&[1000, 1000])?, on_cpu(&[1000, 1000])?]),
         ];
-        compare(&bodies, &[None, Some("/CPU:0"), Some("/GPU:0")])
+        compare(&bodies, &[None, Some("/CPU:0"), Some("/GPU:0")], Gain::Unknown)
     })
 }
 
