@@ -4,7 +4,11 @@ use situ_core::{DeviceId, Result};
 use situ_runtime::function::EventKind;
 use situ_tensor::{
     Function, Variable, cond, current_runtime, device, random, tensor, where_, while_loop, with_device,
+    with_runtime,
 };
+use situ_testkit::machines::{CPU, cpu_and};
+use situ_testkit::simulated::SimulatedGpu;
+use std::time::Duration;
 
 fn has_gpu() -> bool {
     let found = !current_runtime().list_logical_devices(Some(situ_core::DeviceKind::Gpu)).is_empty();
@@ -313,4 +317,26 @@ fn a_function_is_planned_for_a_machine_that_is_not_there() -> Result<()> {
         assert_eq!(device(&f)?, "CPU:0", "a scope holds there too");
         Ok(())
     })
+}
+
+#[test]
+fn the_ledger_has_the_time_of_a_read_back_whether_it_was_asked_for_ahead_or_not() -> Result<()> {
+    let slow = SimulatedGpu::new().delay(Duration::from_millis(5));
+    for gpu in [slow.clone(), slow.without_asking()] {
+        let runtime = cpu_and(&[&gpu]);
+        with_runtime(&runtime, || -> Result<()> {
+            let x = with_device("/CPU:0", || tensor([[0.1f32, 0.2], [0.3, -0.4]]))?;
+            let f = Function::new(|x| {
+                let product = with_device("/GPU:0", || x.matmul(x))?;
+                with_device("/CPU:0", || product.exp())
+            });
+            f.call(&x)?;
+            let ledger = runtime.ledger();
+            let back = ledger.entries.iter().find(|e| e.to == CPU).expect("the product is read back");
+            assert_eq!(back.count, 1);
+            assert!(back.seconds >= 0.005, "{back:?}: it waits for the product");
+            Ok(())
+        })?;
+    }
+    Ok(())
 }

@@ -176,7 +176,7 @@ fn ask_ahead(
         for &buffer in &draft.writes {
             maker[buffer] = Some(index);
         }
-        let Action::Copy { from, to, sent: place, .. } = &mut draft.action else {
+        let Action::Copy { from, to, number, sent: place, .. } = &mut draft.action else {
             rest.push(Some(draft));
             continue;
         };
@@ -187,7 +187,7 @@ fn ask_ahead(
         }
         *place = Some(sent);
         let ask = Draft {
-            action: Action::Ask { from: *from, to: *to, sent },
+            action: Action::Ask { from: *from, to: *to, number: *number, sent },
             device: source,
             node: draft.node,
             source: draft.source,

@@ -296,7 +296,7 @@ impl<R: Recorder> Run<'_, R> {
                 self.frame.keep_check(step.check, check);
                 Ok(())
             }
-            Action::Ask { from, to, sent } => self.ask(from, to, *sent),
+            Action::Ask { from, to, number, sent } => self.ask(from, to, *number, *sent),
             Action::Copy { from, to, number, sent, .. } => self.copy(from, to, *number, *sent),
             Action::Cond { then, otherwise, inputs, outputs } => {
                 let test = self.frame.tensor(&inputs[0], Reason::View)?;
@@ -329,7 +329,7 @@ impl<R: Recorder> Run<'_, R> {
     }
 
     /// Asks a queue for bytes, or has them at once where it can't be asked.
-    fn ask(&self, from: &Operand, to: &Operand, sent: usize) -> Result<()> {
+    fn ask(&self, from: &Operand, to: &Operand, number: usize, sent: usize) -> Result<()> {
         let bytes = from.bytes();
         if bytes == 0 {
             return Ok(());
@@ -338,8 +338,10 @@ impl<R: Recorder> Run<'_, R> {
         let read = self.frame.region(from.buffer)?;
         let asked = device.begin_download(read, bytes)?;
         if asked.is_none() {
+            let clock = Instant::now();
             let write = self.frame.region(to.buffer)?;
             device.download(read, self.host_memory(to, &write, bytes)?)?;
+            self.call.book.note_ahead(number, clock.elapsed().as_secs_f64());
         }
         self.frame.keep_sent(sent, asked);
         Ok(())

@@ -68,8 +68,8 @@ pub(crate) enum Action {
         outputs: Vec<Operand>,
         workspace: Option<BufferIndex>,
     },
-    /// Asks a queue for the bytes of a copy to the host, in its turn among launches; [`Action::Copy`] waits for them.
-    Ask { from: Operand, to: Operand, sent: usize },
+    /// Asks a queue for the bytes of a copy to the host, in its turn among launches; [`Action::Copy`] of the same `number` waits for them.
+    Ask { from: Operand, to: Operand, number: usize, sent: usize },
     /// Copies a dense tensor to a buffer on another device, for the node `reader`; `number` is its place in the plan's book, `sent` the
     /// place of the bytes if they were asked for before.
     Copy { from: Operand, to: Operand, number: usize, reader: NodeId, sent: Option<usize> },

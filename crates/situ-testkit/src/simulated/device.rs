@@ -179,6 +179,9 @@ impl Device for Simulated {
 
     fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn Arriving>>> {
         self.alive()?;
+        if !self.nature.asks {
+            return Ok(None);
+        }
         let from = Held::of(from).ok_or_else(|| self.foreign("download"))?;
         let left = Arc::new(OnceLock::new());
         self.submit(Work::Read(from, bytes, left.clone()))?;

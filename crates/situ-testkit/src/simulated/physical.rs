@@ -14,6 +14,7 @@ pub(super) struct Nature {
     pub(super) missing_ops: Vec<&'static str>,
     pub(super) delay: Duration,
     pub(super) deferred: bool,
+    pub(super) asks: bool,
     pub(super) staging: usize,
     pub(super) max_block: usize,
 }
@@ -58,6 +59,7 @@ impl SimulatedGpu {
                 missing_ops: Vec::new(),
                 delay: Duration::ZERO,
                 deferred: true,
+                asks: true,
                 staging: 0,
                 max_block: 128 << 20,
             },
@@ -99,6 +101,12 @@ impl SimulatedGpu {
     /// Runs work at the call instead of queueing it.
     pub fn immediate(mut self) -> SimulatedGpu {
         self.nature.deferred = false;
+        self
+    }
+
+    /// Can't be asked for bytes ahead: whoever wants them waits at once.
+    pub fn without_asking(mut self) -> SimulatedGpu {
+        self.nature.asks = false;
         self
     }
 
