@@ -52,15 +52,12 @@ impl Clocks {
                             .devices()
                             .for_each(|id| note(id, Seen::Drained { began: call.end, ended: at }));
                     }
-                    let steps = plans.steps(plan);
-                    for (step, what) in steps.iter().enumerate() {
+                    for (step, what) in plans.steps(plan).iter().enumerate() {
                         let times = call.times(step);
                         match what.kind {
                             StepKind::Copy { from, asked, .. } => {
                                 // What was launched after the bytes were asked for may still run when they are there.
-                                let asking = steps
-                                    .iter()
-                                    .position(|s| asked.is_some_and(|n| s.kind == StepKind::Ask(n)));
+                                let asking = asked.and_then(|n| plans.asking(plan, n));
                                 let began = asking.map_or(times.begins, |ask| call.times(ask).begins);
                                 note(from, Seen::Drained { began, ended: times.ends });
                             }

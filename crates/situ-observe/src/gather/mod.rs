@@ -167,8 +167,11 @@ impl Gathering {
                     self.launch(launch, what.device, call.timing(step), expected);
                 }
                 StepKind::Ask(_) => {}
-                StepKind::Copy { from, bytes, reader, .. } => {
+                StepKind::Copy { from, bytes, reader, asked } => {
                     let planned = self.plans.copy(plan, step);
+                    // A queue that can't be asked ahead has copied when it was asked.
+                    let asking = asked.and_then(|n| self.plans.asking(plan, n)).map(|ask| call.times(ask));
+                    let times = asking.filter(|ask| ask.copied).unwrap_or(times);
                     let name = self.plans.name(plan, reader.index());
                     self.record.copies.push(Copy {
                         from: self.devices.position(from),
@@ -180,8 +183,8 @@ impl Gathering {
                         name,
                         source: what.source.to_string(),
                         lane: what.lane,
-                        start: queued,
-                        end: launched,
+                        start: self.seconds(times.begins),
+                        end: self.seconds(times.ends),
                     });
                 }
             }

@@ -38,6 +38,11 @@ impl Plans {
         self.steps[plan].clone()
     }
 
+    /// The step that asks ahead for the bytes of a copy, by the number of the asking.
+    pub(super) fn asking(&self, plan: usize, number: usize) -> Option<usize> {
+        self.steps[plan].iter().position(|step| step.kind == StepKind::Ask(number))
+    }
+
     pub(super) fn copy(&self, plan: usize, step: usize) -> Option<usize> {
         self.copies[plan][step]
     }

@@ -296,7 +296,12 @@ impl<R: Recorder> Run<'_, R> {
                 self.frame.keep_check(step.check, check);
                 Ok(())
             }
-            Action::Ask { from, to, number, sent } => self.ask(from, to, *number, *sent),
+            Action::Ask { from, to, number, sent } => {
+                if self.ask(from, to, *number, *sent)? {
+                    self.call.recorder.copied(step.number);
+                }
+                Ok(())
+            }
             Action::Copy { from, to, number, sent, .. } => self.copy(from, to, *number, *sent),
             Action::Cond { then, otherwise, inputs, outputs } => {
                 let test = self.frame.tensor(&inputs[0], Reason::View)?;
@@ -328,11 +333,11 @@ impl<R: Recorder> Run<'_, R> {
         Ok(unsafe { std::slice::from_raw_parts_mut(host.as_ptr(), bytes) })
     }
 
-    /// Asks a queue for bytes, or has them at once where it can't be asked.
-    fn ask(&self, from: &Operand, to: &Operand, number: usize, sent: usize) -> Result<()> {
+    /// Asks a queue for bytes, or has them at once where it can't be asked: then it says so.
+    fn ask(&self, from: &Operand, to: &Operand, number: usize, sent: usize) -> Result<bool> {
         let bytes = from.bytes();
         if bytes == 0 {
-            return Ok(());
+            return Ok(false);
         }
         let device = self.device(self.plan.buffers[from.buffer].device)?;
         let read = self.frame.region(from.buffer)?;
@@ -343,8 +348,9 @@ impl<R: Recorder> Run<'_, R> {
             device.download(read, self.host_memory(to, &write, bytes)?)?;
             self.call.book.note_ahead(number, clock.elapsed().as_secs_f64());
         }
+        let copied = asked.is_none();
         self.frame.keep_sent(sent, asked);
-        Ok(())
+        Ok(copied)
     }
 
     /// Copies a dense tensor.

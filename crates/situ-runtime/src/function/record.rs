@@ -99,6 +99,11 @@ pub(crate) trait Recorder: Sync {
         let _ = (step, since);
         0
     }
+    /// A step that was to ask for bytes has copied them.
+    #[inline]
+    fn copied(&self, step: usize) {
+        let _ = step;
+    }
     /// The call has its memory.
     #[inline]
     fn taken(&self, devices: &[Arc<LogicalDevice>], used: &[usize]) {

@@ -6,7 +6,7 @@ use super::session::DeviceTimes;
 use crate::function::{Recorder, Timed};
 use crate::logical::LogicalDevice;
 use situ_device::Timing;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// When a step waited, began and ended, in nanoseconds of the process; zero: not at all.
@@ -15,6 +15,7 @@ struct Slot {
     waits: AtomicU64,
     begins: AtomicU64,
     ends: AtomicU64,
+    copied: AtomicBool,
 }
 
 /// The times of one step, in nanoseconds of the process; zero: it did not.
@@ -26,6 +27,8 @@ pub struct StepTimes {
     pub begins: u64,
     /// When the host was done with it.
     pub ends: u64,
+    /// Of a step that asks for bytes ahead: whether it has waited for them and copied them, because the device can't be asked.
+    pub copied: bool,
 }
 
 /// What one call records.
@@ -66,8 +69,13 @@ impl Stamps {
     }
 
     pub(crate) fn times(&self, step: usize) -> StepTimes {
-        let Slot { waits, begins, ends } = &self.slots[step];
-        StepTimes { waits: waits.load(Relaxed), begins: begins.load(Relaxed), ends: ends.load(Relaxed) }
+        let Slot { waits, begins, ends, copied } = &self.slots[step];
+        StepTimes {
+            waits: waits.load(Relaxed),
+            begins: begins.load(Relaxed),
+            ends: ends.load(Relaxed),
+            copied: copied.load(Relaxed),
+        }
     }
 
     /// Notes what the devices hold now.
@@ -101,6 +109,10 @@ impl Recorder for Stamps {
         self.slots[step].begins.store(since, Relaxed);
         self.slots[step].ends.store(now, Relaxed);
         now
+    }
+
+    fn copied(&self, step: usize) {
+        self.slots[step].copied.store(true, Relaxed);
     }
 
     fn taken(&self, devices: &[Arc<LogicalDevice>], used: &[usize]) {
