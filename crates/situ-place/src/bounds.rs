@@ -4,13 +4,19 @@
 //!   what must share a node's device done there one after the other.
 //! - **Area**: all work shared out over all devices at the best possible rates; also of the nodes between a latest
 //!   beginning and an earliest end.
+//! - **Forks**: of a node's readers at most one runs beside it at once; others wait for their turn, or for a copy.
+//! - **Blend**: paths and area at once, where what is good for the one is bad for the other.
+//! - **Branch**: every arrangement of the forks, against a makespan that is known.
 //! - **Segments**: one path, where consecutive nodes on one device must fit its memory together.
 //!
 //! Promised: each is a true bound under the model of the cost-graph file, for any schedule and any route. Memory that
 //! comes and goes, and contention for links, are left out: they only make schedules longer.
 
 pub(crate) mod area;
+mod blend;
+mod branch;
 mod company;
+mod forks;
 mod paths;
 mod segments;
 
@@ -18,20 +24,74 @@ use crate::problem::Problem;
 pub(crate) use paths::Look;
 use paths::Paths;
 
-/// The largest of the bounds that need no schedule.
-pub(crate) fn lower_bound(problem: &Problem, classes: &Classes, look: Look) -> f64 {
-    if problem.node_count() == 0 {
-        return 0.0;
+/// A time that no placement of the problem beats, by all that is known of bounds and some milliseconds of work.
+///
+/// `makespan` is that of some placement, or infinite: the bound is never above it, and is better the shorter it is. A
+/// bound equal to it up to rounding says that the placement is the best one.
+pub fn lower_bound(problem: &Problem, makespan: f64) -> f64 {
+    let classes = Classes::new(problem);
+    let bounds = Bounds::new(problem, &classes, Look::Deep(EFFORT));
+    bounds.least().max(bounds.below(makespan, EFFORT)).min(makespan)
+}
+
+/// What [`lower_bound`] looks at, in nodes.
+const EFFORT: usize = 200_000;
+/// A makespan so many times the bound is worth trying to be refuted.
+const NARROW: f64 = 1.03;
+
+/// What is known of a problem's makespan from below.
+pub(crate) struct Bounds<'a> {
+    problem: &'a Problem,
+    classes: &'a Classes,
+    paths: Paths,
+    least: f64,
+}
+
+impl<'a> Bounds<'a> {
+    /// The bounds that need no schedule.
+    pub(crate) fn new(problem: &'a Problem, classes: &'a Classes, look: Look) -> Bounds<'a> {
+        let paths = Paths::new(problem, classes, look);
+        let mut bounds = Bounds { problem, classes, paths, least: 0.0 };
+        if problem.node_count() > 0 {
+            let area = area::bound(problem, classes, &bounds.paths);
+            let segments = |paths: &Paths| segments::bound(problem, classes, &paths.critical(problem));
+            let segments = match look {
+                Look::Ahead => segments(&bounds.paths),
+                // A path that is long for what runs beside it may be short in segments.
+                Look::Around | Look::Deep(_) => {
+                    segments(&bounds.paths).max(segments(&Paths::new(problem, classes, Look::Ahead)))
+                }
+            };
+            bounds.least = bounds.paths.longest().max(area).max(segments) * ROUNDED;
+        }
+        bounds
     }
-    let paths = Paths::new(problem, classes, look);
-    let area = area::bound(problem, classes, &paths);
-    let segments = |paths: &Paths| segments::bound(problem, classes, &paths.critical(problem));
-    let segments = match look {
-        Look::Ahead => segments(&paths),
-        // A path that is long for what runs beside it may be short in segments.
-        Look::Around => segments(&paths).max(segments(&Paths::new(problem, classes, Look::Ahead))),
-    };
-    paths.longest().max(area).max(segments) * ROUNDED
+
+    /// The largest of them.
+    pub(crate) fn least(&self) -> f64 {
+        self.least
+    }
+
+    /// A bound by what no schedule shorter than a known one can have; zero if there is nothing to say. Looks at so many
+    /// nodes: some ten nanoseconds each.
+    pub(crate) fn below(&self, makespan: f64, effort: usize) -> f64 {
+        if self.is_narrow(makespan) && self.refutes(makespan, effort) {
+            makespan * ROUNDED
+        } else {
+            blend::bound(self.problem, self.classes, &self.paths, makespan, effort) * ROUNDED
+        }
+    }
+
+    /// Whether a makespan is so near to the bound that it may be the best.
+    pub(crate) fn is_narrow(&self, makespan: f64) -> bool {
+        makespan <= self.least * NARROW
+    }
+
+    /// Whether no schedule has a shorter makespan.
+    pub(crate) fn refutes(&self, makespan: f64, effort: usize) -> bool {
+        let limit = makespan * ROUNDED;
+        self.least >= limit || branch::refutes(self.problem, self.classes, &self.paths, limit, effort)
+    }
 }
 
 /// A weaker bound in a fraction of the time: the longest way at the least costs without copies, and the least work over

@@ -85,6 +85,7 @@ mod sweep;
 
 pub use algorithms::{place, placer};
 pub use answer::Answer;
+pub use bounds::lower_bound;
 pub use check::check;
 pub use cost_graph::{CostGraph, Edge, GraphFile, Node};
 pub use error::{GraphError, PlaceError};

@@ -1,6 +1,6 @@
 //! The answer: a device, a time and a reason for every node.
 
-use crate::bounds::{Classes, Look, bound_by, lower_bound};
+use crate::bounds::{Bounds, Classes, Look, bound_by};
 use crate::critical::Times;
 use crate::error::PlaceError;
 use crate::explain;
@@ -187,7 +187,8 @@ impl<'a> Draft<'a> {
             Bound::Unknown => {
                 let classes = Classes::new(problem);
                 let path = critical(problem, schedule, &timeline);
-                lower_bound(problem, &classes, Look::Around).max(bound_by(problem, &classes, &path))
+                let least = Bounds::new(problem, &classes, Look::Around).least();
+                least.max(bound_by(problem, &classes, &path))
             }
         };
         Ok(Placement {

@@ -131,6 +131,11 @@ impl Deadline {
         Deadline { seconds: self.seconds.map(|s| elapsed + share * (s - elapsed).max(0.0)), ..self }
     }
 
+    /// The seconds that are left, if they are counted.
+    pub(crate) fn left(&self) -> Option<f64> {
+        self.seconds.map(|s| (s - self.elapsed()).max(0.0))
+    }
+
     /// A deadline so many seconds before this one.
     pub(crate) fn sooner(self, seconds: f64) -> Deadline {
         Deadline { seconds: self.seconds.map(|s| s - seconds), ..self }

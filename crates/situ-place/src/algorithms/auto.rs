@@ -4,7 +4,7 @@
 //! once: never worse than that one, in a fraction of the time.
 
 use super::{Best, Blocks, CONSTRUCTIVE, Constructive, Timed, blocks, within_memory};
-use crate::bounds::{Classes, Look, lower_bound, quick_bound};
+use crate::bounds::{Bounds, Classes, Look, quick_bound};
 use crate::error::PlaceError;
 use crate::fill::impossible;
 use crate::placement::{Bound, Draft, Placement, Schedule};
@@ -60,30 +60,65 @@ impl Placer for Walk {
     }
 }
 
+/// What the bound may spend, each time: as a share of the time, and in nodes looked at for each move.
+const BOUND_SHARE: f64 = 0.03;
+const BOUND_PER_MOVE: u64 = 30;
+const BOUND_MOST: u64 = 20_000_000;
+/// How long it takes to look at a node, in seconds.
+const A_LOOK: f64 = 1e-8;
+
+/// How many nodes a bound may look at.
+fn effort(budget: &Budget, end: Deadline) -> usize {
+    let most = match end.left() {
+        Some(left) => (left * BOUND_SHARE / A_LOOK) as u64,
+        None => budget.moves.saturating_mul(BOUND_PER_MOVE),
+    };
+    most.min(BOUND_MOST) as usize
+}
+
 fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError> {
     let clock = Deadline::new(budget);
     problem.require_placeable()?;
     let start = begin(name, problem, budget, clock)?;
     let end = clock.with_spare(start.one).sooner(FINISH * start.one);
-    let (least, bound) = if start.timeline.is_some() {
-        let least = quick_bound(problem);
-        (least, Bound::Is(least))
-    } else {
-        let look = if end.sooner(BOUND * start.one).passed() { Look::Ahead } else { Look::Around };
-        let least = lower_bound(problem, &Classes::new(problem), look);
-        (least, Bound::AtLeast(least))
-    };
-    let mut purse = Purse::new(budget, end, start.one);
     let before = start.timed.makespan;
     let mut best = start.timed;
-    if means == Means::Both && start.timeline.is_none() && best.makespan > least * (1.0 + 1e-8) {
+    if let Some(timeline) = start.timeline {
+        let least = quick_bound(problem);
+        let mut purse = Purse::new(budget, end, start.one);
+        let found = improve(problem, best, least, means, budget, &mut purse);
+        // What was not improved has its times already.
+        let timeline = Some(timeline).filter(|_| found.makespan == before);
+        let draft = Draft::new(&found.schedule, name, clock);
+        return Draft { moves: purse.spent, bound: Bound::Is(least), timeline, ..draft }.finish(problem);
+    }
+    let effort = effort(budget, end);
+    let look = match effort {
+        _ if end.sooner(BOUND * start.one).passed() => Look::Ahead,
+        0 => Look::Around,
+        _ => Look::Deep(effort),
+    };
+    let classes = Classes::new(problem);
+    let bounds = Bounds::new(problem, &classes, look);
+    let mut least = bounds.least();
+    let is_best = |makespan: f64, least: f64| makespan <= least * (1.0 + 1e-8);
+    if !is_best(best.makespan, least)
+        && bounds.is_narrow(best.makespan)
+        && bounds.refutes(best.makespan, effort)
+    {
+        least = best.makespan;
+    }
+    let reserve = end.left().map_or(0.0, |left| left * BOUND_SHARE);
+    let mut purse = Purse::new(budget, end.sooner(reserve), start.one);
+    if means == Means::Both && !is_best(best.makespan, least) {
         best = in_blocks(problem, best, budget, &mut purse);
     }
     let found = improve(problem, best, least, means, budget, &mut purse);
-    // What was not improved has its times already.
-    let timeline = start.timeline.filter(|_| found.makespan == before);
+    if !is_best(found.makespan, least) {
+        least = least.max(bounds.below(found.makespan, effort));
+    }
     let draft = Draft::new(&found.schedule, name, clock);
-    Draft { moves: purse.spent, bound, timeline, ..draft }.finish(problem)
+    Draft { moves: purse.spent, bound: Bound::AtLeast(least), ..draft }.finish(problem)
 }
 
 /// The share of the budget that is spent on blocks of nodes, where that may pay.

@@ -15,12 +15,12 @@ const STEPS: usize = 60;
 const MOST: usize = 3_000_000;
 
 /// Work of each unit on each class, per slot, and the resource it uses there.
-struct Work {
+pub(super) struct Work {
     classes: usize,
     seconds: Vec<f64>,
-    resource: Vec<usize>,
+    pub(super) resource: Vec<usize>,
     /// How many devices each resource stands for.
-    count: Vec<f64>,
+    pub(super) count: Vec<f64>,
 }
 
 pub(super) fn bound(problem: &Problem, classes: &Classes, paths: &Paths) -> f64 {
@@ -79,7 +79,7 @@ pub(crate) fn reduced_costs(problem: &Problem, classes: &Classes) -> Vec<f64> {
 }
 
 impl Work {
-    fn new(problem: &Problem, classes: &Classes) -> Work {
+    pub(super) fn new(problem: &Problem, classes: &Classes) -> Work {
         let count = classes.len();
         let mut resource_of_group = vec![usize::MAX; problem.compute_groups.len()];
         let mut counts: Vec<f64> = Vec::new();

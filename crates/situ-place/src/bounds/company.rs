@@ -79,6 +79,8 @@ pub(super) struct Company<'a> {
     rest: Vec<f64>,
     jobs: Vec<Job>,
     feeders: Vec<u32>,
+    /// How much was looked at so far, in nodes.
+    pub(super) looked: usize,
     /// Nodes that may be elsewhere, by when the one looked at could then start.
     frontier: BinaryHeap<By<u32>>,
     running: BinaryHeap<By<f64>>,
@@ -105,19 +107,20 @@ impl<'a> Company<'a> {
             rest: vec![0.0; nodes],
             jobs: Vec::new(),
             feeders: Vec::new(),
+            looked: 0,
             frontier: BinaryHeap::new(),
             running: BinaryHeap::new(),
         }
     }
 
-    fn before(&self, node: usize) -> &'a [u32] {
+    pub(super) fn before(&self, node: usize) -> &'a [u32] {
         match self.direction {
             Direction::Forward => self.problem.in_edges.row(node),
             Direction::Backward => self.problem.out_edges.row(node),
         }
     }
 
-    fn after(&self, node: usize) -> &'a [u32] {
+    pub(super) fn after(&self, node: usize) -> &'a [u32] {
         match self.direction {
             Direction::Forward => self.problem.out_edges.row(node),
             Direction::Backward => self.problem.in_edges.row(node),
@@ -125,12 +128,32 @@ impl<'a> Company<'a> {
     }
 
     /// The ends of an edge: what comes before in this direction, and what after.
-    fn ends(&self, edge: u32) -> (usize, usize) {
+    pub(super) fn ends(&self, edge: u32) -> (usize, usize) {
         let row = &self.problem.edges[edge as usize];
         match self.direction {
             Direction::Forward => (row.from as usize, row.to as usize),
             Direction::Backward => (row.to as usize, row.from as usize),
         }
+    }
+
+    pub(super) fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Seconds of a node on a class; infinite where it can't run.
+    pub(super) fn cost(&self, node: usize, class: usize) -> f64 {
+        self.cost[node * self.classes.len() + class]
+    }
+
+    /// How many things a device of a class does at once.
+    pub(super) fn slots(&self, class: usize) -> u32 {
+        self.problem.devices[self.classes.first[class] as usize].slots
+    }
+
+    /// Whether both ends of an edge must share a device.
+    pub(super) fn is_bound(&self, edge: u32) -> bool {
+        let (from, to) = self.ends(edge);
+        self.problem.nodes[from].unit == self.problem.nodes[to].unit
     }
 
     /// The edge from one node to another.
@@ -139,7 +162,7 @@ impl<'a> Company<'a> {
     }
 
     /// Seconds of an edge that begins on one class and ends on another device of the same or another class.
-    fn copy(&self, edge: u32, from: usize, to: usize) -> f64 {
+    pub(super) fn copy(&self, edge: u32, from: usize, to: usize) -> f64 {
         if from == to {
             self.classes.copy_among(self.problem, edge, from)
         } else if self.direction == Direction::Forward {
@@ -272,6 +295,7 @@ impl<'a> Company<'a> {
     fn least_if(&mut self, known: &[f64], node: usize, class: usize, case: Option<Case>) -> f64 {
         let count = self.classes.len();
         self.now += 1;
+        self.looked += 8;
         self.jobs.clear();
         self.frontier.clear();
         let before = self.before(node);
@@ -343,6 +367,7 @@ impl<'a> Company<'a> {
     /// When so many slots are done with the jobs and with what must follow them: one slot exactly, were they allowed to
     /// be interrupted; several at best.
     fn done(&mut self, slots: u32) -> f64 {
+        self.looked += 2 * self.jobs.len();
         if slots > 1 {
             let mut sum = 0.0;
             let (mut release, mut rest, mut longest) = (f64::INFINITY, f64::INFINITY, 0.0f64);

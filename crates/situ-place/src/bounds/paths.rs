@@ -2,6 +2,7 @@
 
 use super::Classes;
 use super::company::Company;
+use super::forks;
 use crate::partial::Direction;
 use crate::problem::Problem;
 
@@ -10,6 +11,8 @@ use crate::problem::Problem;
 pub(crate) enum Look {
     /// Everything that must share its device, as far as the size of the graph allows.
     Around,
+    /// That, and what each fork costs, until so many nodes have been looked at.
+    Deep(usize),
     /// Its neighbours alone: a weaker bound in a fraction of the time.
     Ahead,
 }
@@ -57,14 +60,15 @@ impl Paths {
         let mut find = |node: u32| {
             for k in (0..count).filter(|&k| self.allowed[node as usize * count + k]) {
                 known[node as usize * count + k] = match look {
-                    Look::Around => company.least(&known, node as usize, k),
+                    Look::Around | Look::Deep(_) => company.least(&known, node as usize, k),
                     Look::Ahead => company.nearest(&known, node as usize, k),
                 };
             }
         };
-        match direction {
-            Direction::Forward => problem.order.iter().for_each(|&node| find(node)),
-            Direction::Backward => problem.order.iter().rev().for_each(|&node| find(node)),
+        let order = forks::order_of(&problem.order, direction);
+        order.iter().for_each(|&node| find(node));
+        if let Look::Deep(effort) = look {
+            forks::raise(&mut company, &order, &mut known, effort / 2);
         }
         known
     }
@@ -72,6 +76,26 @@ impl Paths {
     fn best(&self, node: usize, of: impl Fn(usize) -> f64) -> f64 {
         let range = node * self.classes..(node + 1) * self.classes;
         range.filter(|&at| self.allowed[at]).map(of).fold(f64::INFINITY, f64::min)
+    }
+
+    /// As [`through`](Paths::through), of a node on one class.
+    pub(super) fn through_at(&self, at: usize) -> f64 {
+        if self.allowed[at] { self.head[at] + self.cost[at] + self.tail[at] } else { f64::INFINITY }
+    }
+
+    /// Node × class → seconds; infinite where it can't run.
+    pub(super) fn costs(&self) -> &[f64] {
+        &self.cost
+    }
+
+    /// Node × class → the earliest start.
+    pub(super) fn heads(&self) -> &[f64] {
+        &self.head
+    }
+
+    /// Node × class → the least time from its end to the end.
+    pub(super) fn tails(&self) -> &[f64] {
+        &self.tail
     }
 
     /// The least time in which everything before, in and after a node can be done.
