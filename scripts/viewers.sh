@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that what shows our files is there: Chromium for the report page, TensorBoard for its event files.
+# Makes sure that what shows our files is there: Chromium for the report page, TensorBoard
+# and its profiler for event files.
 #
 # Fails where one can not be had: `make test-all` is to say so, not to pass over it.
 set -euo pipefail
@@ -19,9 +20,11 @@ if ! has_chromium >/dev/null; then
     }
 fi
 
-if ! [ -x .venv-tensorboard/bin/tensorboard ]; then
-    echo "viewers: installing TensorBoard into .venv-tensorboard"
+# The profiler is a plugin of its own, and brings what reads our XPlane files.
+if ! .venv-tensorboard/bin/python -c 'import tensorboard, tensorboard_plugin_profile' 2>/dev/null; then
+    echo "viewers: installing TensorBoard and its profiler into .venv-tensorboard"
     "${PYTHON:-python3}" -m venv .venv-tensorboard
     # It imports pkg_resources, which newer setuptools have not.
-    .venv-tensorboard/bin/python -m pip install --quiet --disable-pip-version-check tensorboard==2.21.0 'setuptools<81'
+    .venv-tensorboard/bin/python -m pip install --quiet --disable-pip-version-check \
+        tensorboard==2.21.0 tensorboard-plugin-profile==2.24.2 'setuptools<81'
 fi
