@@ -98,12 +98,9 @@ pub(crate) fn run(screen: &mut Screen, args: &args::Demo) -> Result<()> {
     stage.show(|screen| devices.show_physical(screen))?;
 
     let examples = Examples::new()?;
-    let trainings = train(&mut stage, &examples, args.epochs.into(), &heard)?;
+    let trainings = train(&mut stage, &examples, args.epochs.into(), devices.has_gpu(), &heard)?;
     training::check_agreement(&trainings)?;
-    let elsewhere = match trainings.len() {
-        1 => Some(elsewhere::run(&examples)?),
-        _ => None,
-    };
+    let elsewhere = if devices.has_gpu() { None } else { Some(elsewhere::run(&examples)?) };
     match &elsewhere {
         Some(elsewhere) => {
             stage.part(&format!("The plan of the same step for {}", elsewhere.machine))?;
@@ -134,8 +131,13 @@ pub(crate) fn run(screen: &mut Screen, args: &args::Demo) -> Result<()> {
 }
 
 /// The trainings that this machine allows: one without a GPU, three with one.
-fn train(stage: &mut Stage<'_>, examples: &Examples, epochs: usize, heard: &Heard) -> Result<Vec<Training>> {
-    let has_gpu = !config::list_logical_devices("GPU")?.is_empty();
+fn train(
+    stage: &mut Stage<'_>,
+    examples: &Examples,
+    epochs: usize,
+    has_gpu: bool,
+    heard: &Heard,
+) -> Result<Vec<Training>> {
     let progress = if stage.silent { Progress::Silent } else { Progress::Auto };
     let mut trainings: Vec<Training> = Vec::new();
     let mut next = Some(Plan::Auto);

@@ -66,6 +66,11 @@ impl DeviceList {
         self.physical.iter().find(|d| d.software).map(|d| d.name.as_str())
     }
 
+    /// Whether programs see a GPU.
+    pub(crate) fn has_gpu(&self) -> bool {
+        self.logical.iter().any(|d| d.name.starts_with("GPU"))
+    }
+
     fn show(&self, screen: &mut Screen) -> Result<()> {
         screen.line("Physical devices: what the machine has")?;
         self.show_physical(screen)?;
@@ -81,7 +86,7 @@ impl DeviceList {
         for device in self.physical.iter().filter(|d| d.software) {
             screen.line(&format!("{}: {SOFTWARE}", device.name))?;
         }
-        if !self.physical.iter().any(|d| d.name.starts_with("GPU")) {
+        if !self.has_gpu() {
             screen.line(
                 "No GPU: ops that ask for one run on the CPU, with a warning. `situ doctor` says what to do.",
             )?;
