@@ -6,19 +6,28 @@
 //! for the batch fills in its times.
 //! Where the time of a pass will do, launches share one as they would without a clock: the first of them has the lap, and the
 //! others join it. Their timestamps stay on the device until there are many, somebody waits for all work, or a launch of
-//! the same batch is timed alone.
+//! the same batch is timed alone. A software driver takes 60 µs and more for every place in a batch with a timestamp (lavapipe empties its
+//! pipeline, and draws nothing, to have one), so that there all launches of a batch share a lap, whatever its passes are; and as such a
+//! driver's clock is the host's, what the host sees anyway needs no timestamp.
 //!
 //! Promises: a batch without timed launches is what it would be without a clock, and nothing is made before the first
-//! timed launch; no wait is added; a time is filled in before the read or sync that waited for it returns, that of a shared pass before
-//! the sync; a launch
+//! timed launch, for which alone, on a software driver, the queue is waited for; a time is filled in before the read or
+//! sync that waited for it returns, that of a shared pass before the sync; a launch
 //! that fails, is lost, or whose clock ran backwards has no time. A batch never has more laps than the clock has room
 //! for, as each has a dispatch in it. Leaves out: clearing memory for a kernel, which is no part of a pass; and times
 //! on adapters without timestamps, or whose driver refuses the few buffers that they need. A kernel's first launch includes
 //! what the driver put off until then, which for a software driver is compiling it.
 
+mod host;
+mod laps;
+
+pub(crate) use laps::Laps;
+
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::stream::{BATCH_DISPATCHES, IN_FLIGHT};
+use host::HostClock;
+use laps::{Begin, End, Lap};
 use situ_device::{Pass, Timing};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -110,28 +119,12 @@ impl Drop for Stopwatch {
     }
 }
 
-/// The laps of the batch that is being recorded, and of those before it that were left on the device. Lives under the stream's lock.
-#[derive(Default)]
-pub(crate) struct Laps {
-    watches: Vec<Arc<Stopwatch>>,
-}
-
-impl Laps {
-    /// Whether there are times on the device that nobody has asked for yet.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.watches.is_empty()
-    }
-
-    /// Whether they may stay there for now.
-    fn can_wait(&self) -> bool {
-        self.watches.len() <= TOGETHER && self.watches.iter().all(|watch| watch.timing.is_with_others())
-    }
-}
-
 /// The timestamps of one device.
 pub(crate) struct Clock {
     context: Arc<Context>,
     period: f64,
+    /// Whether launches that may be timed with others are timed by the batch, and not by the pass.
+    by_batch: bool,
     gear: OnceLock<Gear>,
     /// Held while times are filled in: who waits for it finds them all.
     arrivals: Mutex<Arrivals>,
@@ -150,21 +143,37 @@ struct Arrivals {
     free: Vec<wgpu::Buffer>,
     /// Batches on their way, oldest first.
     due: VecDeque<Due>,
+    /// The host's clock by the device's, where batches are timed.
+    host: Option<HostClock>,
+    /// The end of the last lap, in ticks.
+    last: u64,
 }
+
+/// Where the timestamps of a batch will be, if there are any.
+pub(crate) struct Taken(Option<wgpu::Buffer>);
 
 /// A submitted batch with laps.
 struct Due {
     number: u64,
-    buffer: wgpu::Buffer,
-    watches: Vec<Arc<Stopwatch>>,
+    /// `None` where the host knows all of its times.
+    buffer: Option<wgpu::Buffer>,
+    stamps: u32,
+    laps: Vec<Lap>,
 }
 
 impl Clock {
+    /// What of an adapter's features it can make use of.
+    pub(crate) const FEATURES: wgpu::Features =
+        wgpu::Features::TIMESTAMP_QUERY.union(wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
+
     /// The clock of a device; `None` where it has none. [`BYTES`] are claimed for it by the caller.
     pub(crate) fn new(context: Arc<Context>) -> Option<Clock> {
         let period = f64::from(context.queue.get_timestamp_period());
-        let able = context.device.features().contains(wgpu::Features::TIMESTAMP_QUERY);
+        let features = context.device.features();
+        let able = features.contains(wgpu::Features::TIMESTAMP_QUERY);
         (able && period > 0.0).then(|| Clock {
+            by_batch: context.is_software()
+                && features.contains(wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS),
             context,
             period,
             gear: OnceLock::new(),
@@ -178,6 +187,9 @@ impl Clock {
             let mut arrivals = self.lock();
             if self.gear.get().is_none() {
                 let (gear, buffers) = self.make().ok()?;
+                if self.by_batch {
+                    arrivals.host = Some(self.compare(&gear, &buffers[0])?);
+                }
                 arrivals.free = buffers;
                 let _ = self.gear.set(gear);
             }
@@ -191,6 +203,14 @@ impl Clock {
             last: AtomicU64::new(0),
             open: AtomicUsize::new(0),
         }))
+    }
+
+    fn compare(&self, gear: &Gear, to: &wgpu::Buffer) -> Option<HostClock> {
+        HostClock::new(&self.context, self.period, to, |encoder| {
+            encoder.write_timestamp(&gear.queries, 0);
+            encoder.resolve_query_set(&gear.queries, 0..1, &gear.resolved, 0);
+            encoder.copy_buffer_to_buffer(&gear.resolved, 0, to, 0, Some(bytes_of(1)));
+        })
     }
 
     fn make(&self) -> Result<(Gear, Vec<wgpu::Buffer>), Fault> {
@@ -216,6 +236,60 @@ impl Clock {
         })
     }
 
+    /// Has passes that launches share timed one by one, as on a device whose timestamps are cheap.
+    #[cfg(test)]
+    pub(crate) fn by_pass(mut self) -> Clock {
+        self.by_batch = false;
+        self
+    }
+
+    /// Whether a launch with that watch is timed with its batch, and needs no pass of its own.
+    pub(crate) fn by_batch(&self, watch: &Stopwatch) -> bool {
+        self.by_batch && watch.timing.is_with_others()
+    }
+
+    /// A launch is timed with its batch, in the lap that goes on there. Where one must begin in the midst of a batch, so that what was
+    /// recorded before is not in it, it does so at the end of `encoder`.
+    pub(crate) fn join_batch(
+        &self,
+        laps: &mut Laps,
+        watch: &Arc<Stopwatch>,
+        encoder: Option<&mut wgpu::CommandEncoder>,
+    ) {
+        if let Some(running) = &laps.running {
+            return running.watch.join(watch);
+        }
+        match encoder.map(|encoder| self.stamp(laps, encoder)) {
+            None => laps.run(watch, Begin::Recorded),
+            Some(Some(begin)) => laps.run(watch, Begin::Stamp(begin)),
+            // No timestamp is free: the lap stays open, and the time empty.
+            Some(None) => watch.begin_lap(),
+        }
+    }
+
+    /// Ends the lap that goes on in a batch, if there is one, where nobody waits for the batch.
+    pub(crate) fn end_lap(&self, laps: &mut Laps, encoder: &mut wgpu::CommandEncoder) {
+        if let Some(running) = laps.running.take()
+            && let Some(end) = self.stamp(laps, encoder)
+        {
+            laps.end(running, End::Stamp(end));
+        }
+    }
+
+    /// Ends the lap that goes on in a batch with the batch itself, which somebody will wait for at once.
+    pub(crate) fn end_with_batch(&self, laps: &mut Laps) {
+        if let Some(running) = laps.running.take() {
+            laps.end(running, End::Told);
+        }
+    }
+
+    fn stamp(&self, laps: &mut Laps, encoder: &mut wgpu::CommandEncoder) -> Option<u32> {
+        let gear = self.gear.get()?;
+        let at = laps.stamp()?;
+        encoder.write_timestamp(&gear.queries, at);
+        Some(at)
+    }
+
     /// Opens the pass of a new lap.
     pub(crate) fn begin_lap(
         &self,
@@ -223,15 +297,15 @@ impl Clock {
         watch: &Arc<Stopwatch>,
         encoder: &mut wgpu::CommandEncoder,
     ) -> wgpu::ComputePass<'static> {
-        let at = 2 * laps.watches.len() as u32;
+        self.end_lap(laps, encoder);
         // A watch is only had once there is gear; without, the lap would stay open and the time empty.
-        let timestamp_writes = self.gear.get().filter(|_| at < STAMPS).map(|gear| {
-            laps.watches.push(watch.clone());
-            wgpu::ComputePassTimestampWrites {
+        let timestamp_writes = self.gear.get().and_then(|gear| {
+            let (begin, end) = laps.pass(watch)?;
+            Some(wgpu::ComputePassTimestampWrites {
                 query_set: &gear.queries,
-                beginning_of_pass_write_index: Some(at),
-                end_of_pass_write_index: Some(at + 1),
-            }
+                beginning_of_pass_write_index: Some(begin),
+                end_of_pass_write_index: Some(end),
+            })
         });
         watch.begin_lap();
         encoder
@@ -246,57 +320,91 @@ impl Clock {
         laps: &mut Laps,
         encoder: &mut wgpu::CommandEncoder,
         now: bool,
-    ) -> Option<wgpu::Buffer> {
+    ) -> Option<Taken> {
         if laps.is_empty() || (!now && laps.can_wait()) {
             return None;
         }
+        if laps.stamps() == 0 {
+            return Some(Taken(None));
+        }
         let taken = self.gear.get().zip(self.lock().free.pop());
         let Some((gear, buffer)) = taken else {
-            laps.watches.clear();
+            laps.take();
             return None;
         };
-        let stamps = 2 * laps.watches.len() as u32;
+        let stamps = laps.stamps();
         encoder.resolve_query_set(&gear.queries, 0..stamps, &gear.resolved, 0);
         encoder.copy_buffer_to_buffer(&gear.resolved, 0, &buffer, 0, Some(bytes_of(stamps)));
-        Some(buffer)
+        Some(Taken(Some(buffer)))
     }
 
     /// Batch `number`, which puts its timestamps into `buffer`, was handed to the driver, which took it or not. Numbers
     /// rise.
-    pub(crate) fn sent(&self, number: u64, accepted: bool, laps: &mut Laps, buffer: wgpu::Buffer) {
-        let watches = std::mem::take(&mut laps.watches);
+    pub(crate) fn sent(&self, number: u64, accepted: bool, laps: &mut Laps, taken: Taken) {
+        let stamps = laps.stamps();
+        let laps = laps.take();
         let mut arrivals = self.lock();
+        let Taken(buffer) = taken;
         if accepted {
             // Whether it worked shows when the mapped range is asked for.
-            buffer.map_async(wgpu::MapMode::Read, ..bytes_of(2 * watches.len() as u32), |_| {});
-            arrivals.due.push_back(Due { number, buffer, watches });
+            if let Some(buffer) = &buffer {
+                buffer.map_async(wgpu::MapMode::Read, ..bytes_of(stamps), |_| {});
+            }
+            arrivals.due.push_back(Due { number, buffer, stamps, laps });
         } else {
-            arrivals.free.push(buffer);
+            arrivals.free.extend(buffer);
         }
     }
 
-    /// Batches up to `number` are done, and have been waited for: fills in what they tell.
+    /// Batches up to `number` are done, and have been waited for until now: fills in what they tell.
     pub(crate) fn collect(&self, number: u64) {
         let mut arrivals = self.lock();
+        if let Some(host) = &mut arrivals.host {
+            host.tell(number);
+        }
         while let Some(due) = arrivals.due.pop_front_if(|due| due.number <= number) {
-            let bytes = bytes_of(2 * due.watches.len() as u32);
-            if let Ok(view) = due.buffer.get_mapped_range(..bytes) {
-                let (laps, _) = view.as_chunks::<{ 2 * wgpu::QUERY_SIZE as usize }>();
-                for (watch, lap) in due.watches.iter().zip(laps) {
-                    let stamps: [u64; 2] = bytemuck::pod_read_unaligned(lap);
-                    if stamps[0] <= stamps[1] {
-                        watch.end_lap(stamps[0], stamps[1]);
-                    }
+            let stamps: Vec<u64> = due.buffer.as_ref().map_or_else(Vec::new, |buffer| {
+                let view = buffer.get_mapped_range(..bytes_of(due.stamps));
+                view.map_or_else(|_| Vec::new(), |view| bytemuck::pod_collect_to_vec(&view))
+            });
+            for lap in &due.laps {
+                let Arrivals { host, last, .. } = &mut *arrivals;
+                if let Some((begin, end)) = lap_times(lap, &stamps, host.as_ref(), *last, self.period) {
+                    lap.watch.end_lap(begin, end);
+                    *last = end;
                 }
             }
-            due.buffer.unmap();
-            arrivals.free.push(due.buffer);
+            if let Some(buffer) = due.buffer {
+                buffer.unmap();
+                arrivals.free.push(buffer);
+            }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Arrivals> {
         self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// From when to when a lap was, in ticks. The lap before it in its queue ended at `last`.
+fn lap_times(
+    lap: &Lap,
+    stamps: &[u64],
+    host: Option<&HostClock>,
+    last: u64,
+    period: f64,
+) -> Option<(u64, u64)> {
+    let at = |stamp: u32| stamps.get(stamp as usize).copied();
+    let end = match lap.end {
+        End::Stamp(stamp) => at(stamp)?,
+        End::Told => host.and_then(|host| Some(host.ticks(host.told(lap.number)?, period)))?,
+    };
+    let begin = match lap.begin {
+        Begin::Stamp(stamp) => at(stamp)?,
+        Begin::Submitted(when) => host?.ticks(when, period).max(last).min(end),
+        Begin::Recorded => return None,
+    };
+    (begin <= end).then_some((begin, end))
 }
 
 fn bytes_of(stamps: u32) -> u64 {

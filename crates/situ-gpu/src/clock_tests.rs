@@ -177,6 +177,11 @@ fn stream(adapter: &Adapter) -> Stream {
     Stream::new(Arc::new(Context::open(adapter).unwrap()), &Budget::new(None)).unwrap()
 }
 
+/// A stream that times passes one by one, as those of hardware do, and one that times batches, where the adapter can.
+fn streams(adapter: &Adapter) -> [Stream; 2] {
+    [stream(adapter).timed_by_pass(), stream(adapter)]
+}
+
 /// `b0[0] += 1`.
 fn count(stream: &Stream) -> Arc<Pipeline> {
     let key = PipelineKey::new("test_count", 0);
@@ -306,44 +311,149 @@ fn times_of_a_lost_device_stay_empty() {
 #[test]
 fn launches_that_are_timed_with_others_share_a_pass_and_its_time() {
     let Some(adapter) = adapter() else { return };
-    let stream = stream(&adapter);
-    let block = stream.context().allocate(256).unwrap();
-    stream.clear(&block, 0, 256).unwrap();
-    run(&stream, &block, 1, None);
-    stream.sync().unwrap();
-    let passes = stream.passes();
-    let together = [(); 4].map(|()| Arc::new(Timing::with_others()));
-    let alone = Arc::new(Timing::default());
-    let later = Arc::new(Timing::with_others());
-    together.iter().for_each(|timing| run(&stream, &block, 3, Some(timing)));
-    run(&stream, &block, 3, Some(&alone));
-    run(&stream, &block, 3, Some(&later));
-    stream.sync().unwrap();
-    assert_eq!(stream.passes() - passes, 3);
-    let pass = together[0].pass().unwrap();
-    assert!(pass.start <= pass.end);
-    assert!(together.iter().all(|timing| timing.pass() == Some(pass) && timing.seconds().is_none()));
-    let ((start, end), later) = (alone.span().unwrap(), later.pass().unwrap());
-    assert!(alone.pass().is_none() && later.number != pass.number);
-    assert!(pass.end <= start && end <= later.start, "{pass:?}, {start} to {end}, {later:?}");
+    for stream in streams(&adapter) {
+        let block = stream.context().allocate(256).unwrap();
+        stream.clear(&block, 0, 256).unwrap();
+        run(&stream, &block, 1, None);
+        stream.sync().unwrap();
+        let passes = stream.passes();
+        let together = [(); 4].map(|()| Arc::new(Timing::with_others()));
+        let alone = Arc::new(Timing::default());
+        let later = Arc::new(Timing::with_others());
+        together.iter().for_each(|timing| run(&stream, &block, 3, Some(timing)));
+        run(&stream, &block, 3, Some(&alone));
+        run(&stream, &block, 3, Some(&later));
+        stream.sync().unwrap();
+        assert_eq!(stream.passes() - passes, 3);
+        let pass = together[0].pass().unwrap();
+        assert!(pass.start <= pass.end);
+        assert!(together.iter().all(|timing| timing.pass() == Some(pass) && timing.seconds().is_none()));
+        let ((start, end), later) = (alone.span().unwrap(), later.pass().unwrap());
+        assert!(alone.pass().is_none() && later.number != pass.number);
+        assert!(pass.end <= start && end <= later.start, "{pass:?}, {start} to {end}, {later:?}");
+    }
 }
 
 #[test]
 fn times_of_shared_passes_of_many_batches_are_all_told_by_one_sync() {
     let Some(adapter) = adapter() else { return };
+    for stream in streams(&adapter) {
+        let block = stream.context().allocate(256).unwrap();
+        stream.clear(&block, 0, 256).unwrap();
+        // Each read ends a pass and a batch; more passes than are left on the device at once.
+        let count_of = 2 * BATCH_DISPATCHES + 50;
+        let timings: Vec<Arc<Timing>> = (0..count_of).map(|_| Arc::new(Timing::with_others())).collect();
+        for (number, timing) in timings.iter().enumerate() {
+            run(&stream, &block, 1, Some(timing));
+            assert_eq!(counted(&stream, &block) as usize, number + 1);
+        }
+        assert!(timings[count_of - 1].pass().is_none(), "it can wait");
+        stream.sync().unwrap();
+        let passes: Vec<situ_device::Pass> = timings.iter().map(|timing| timing.pass().unwrap()).collect();
+        assert!(passes.iter().all(|pass| pass.start <= pass.end));
+        assert!(
+            passes.windows(2).all(|pair| pair[0].end <= pair[1].start && pair[0].number != pair[1].number)
+        );
+    }
+}
+
+/// Ends the batch, and waits for nothing.
+fn next_batch(stream: &Stream) {
+    stream.flush().unwrap();
+}
+
+#[test]
+fn on_a_software_driver_a_batch_is_one_lap_and_has_the_passes_it_would_have_without_a_clock() {
+    let Some(adapter) = adapter() else { return };
     let stream = stream(&adapter);
+    if !stream.context().is_software() {
+        println!("skipped: no software adapter");
+        return;
+    }
     let block = stream.context().allocate(256).unwrap();
     stream.clear(&block, 0, 256).unwrap();
-    // Each read ends a pass and a batch; more passes than are left on the device at once.
-    let count_of = 2 * BATCH_DISPATCHES + 50;
-    let timings: Vec<Arc<Timing>> = (0..count_of).map(|_| Arc::new(Timing::with_others())).collect();
-    for (number, timing) in timings.iter().enumerate() {
-        run(&stream, &block, 1, Some(timing));
-        assert_eq!(counted(&stream, &block) as usize, number + 1);
-    }
-    assert!(timings[count_of - 1].pass().is_none(), "it can wait");
     stream.sync().unwrap();
-    let passes: Vec<situ_device::Pass> = timings.iter().map(|timing| timing.pass().unwrap()).collect();
-    assert!(passes.iter().all(|pass| pass.start <= pass.end));
-    assert!(passes.windows(2).all(|pair| pair[0].end <= pair[1].start && pair[0].number != pair[1].number));
+    let passes_of = |timing: Option<&Arc<Timing>>| {
+        let passes = stream.passes();
+        run(&stream, &block, 2, timing);
+        stream.upload(&block, 4, &[0; 4]).unwrap();
+        run(&stream, &block, 2, timing);
+        next_batch(&stream);
+        stream.passes() - passes
+    };
+    let timing = Arc::new(Timing::with_others());
+    assert_eq!((passes_of(None), passes_of(Some(&timing))), (2, 2));
+    stream.sync().unwrap();
+    assert!(timing.pass().is_some());
+}
+
+#[test]
+fn a_batch_that_is_read_at_once_and_one_that_nobody_waits_for_take_about_the_same_time() {
+    let Some(adapter) = adapter() else { return };
+    for stream in streams(&adapter) {
+        let block = stream.context().allocate(256).unwrap();
+        stream.clear(&block, 0, 256).unwrap();
+        run(&stream, &block, 1, None);
+        stream.sync().unwrap();
+        let timings = || -> Vec<Arc<Timing>> { (0..7).map(|_| Arc::new(Timing::with_others())).collect() };
+        let (read, left) = (timings(), timings());
+        for (read, left) in read.iter().zip(&left) {
+            run(&stream, &block, BATCH_DISPATCHES - 1, Some(read));
+            counted(&stream, &block);
+            run(&stream, &block, BATCH_DISPATCHES - 1, Some(left));
+            next_batch(&stream);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        stream.sync().unwrap();
+        let least = |timings: &[Arc<Timing>]| {
+            let lengths = timings.iter().filter_map(|timing| timing.pass()).map(|pass| pass.end - pass.start);
+            lengths.fold(f64::INFINITY, f64::min)
+        };
+        let (read, left) = (least(&read), least(&left));
+        println!("read {read:.6} s, left {left:.6} s");
+        assert!(read < 3.0 * left && left < 3.0 * read, "{read} and {left} s");
+    }
+}
+
+#[test]
+fn the_time_in_which_a_queue_stood_still_is_in_no_batch() {
+    let Some(adapter) = adapter() else { return };
+    for stream in streams(&adapter) {
+        let block = stream.context().allocate(256).unwrap();
+        run(&stream, &block, 1, None);
+        stream.sync().unwrap();
+        let [first, second, behind] = [(); 3].map(|()| Arc::new(Timing::with_others()));
+        let pause = std::time::Duration::from_millis(60);
+        run(&stream, &block, 1, Some(&first));
+        next_batch(&stream);
+        std::thread::sleep(pause);
+        // Two batches, one right behind the other.
+        run(&stream, &block, BATCH_DISPATCHES, Some(&second));
+        run(&stream, &block, 1, Some(&behind));
+        stream.sync().unwrap();
+        let [first, second, behind] = [first, second, behind].map(|timing| timing.pass().unwrap());
+        let still = second.start - first.end;
+        assert!(still >= 0.5 * pause.as_secs_f64(), "{still} s between {first:?} and {second:?}");
+        assert!(second.end <= behind.start && behind.start <= behind.end, "{second:?}, {behind:?}");
+    }
+}
+
+#[test]
+fn what_was_recorded_before_the_first_timed_launch_of_a_batch_is_not_in_its_time() {
+    let Some(adapter) = adapter() else { return };
+    for stream in streams(&adapter) {
+        let block = stream.context().allocate(256).unwrap();
+        run(&stream, &block, 1, None);
+        stream.sync().unwrap();
+        let whole = Arc::new(Timing::with_others());
+        run(&stream, &block, BATCH_DISPATCHES - 10, Some(&whole));
+        stream.sync().unwrap();
+        let part = Arc::new(Timing::with_others());
+        run(&stream, &block, BATCH_DISPATCHES - 10, None);
+        run(&stream, &block, 1, Some(&part));
+        stream.sync().unwrap();
+        let [whole, part] = [whole, part].map(|timing| timing.pass().unwrap());
+        let [whole, part] = [whole, part].map(|pass| pass.end - pass.start);
+        assert!(part < 0.5 * whole, "{part} of {whole} s");
+    }
 }

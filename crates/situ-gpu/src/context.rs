@@ -4,6 +4,7 @@
 //! remembered, because calls on it stay silent. Leaves ordering of work to `stream` and memory limits to the runtime.
 
 use crate::adapters::{Adapter, AdapterKind};
+use crate::clock::Clock;
 use crate::fault::Fault;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +34,7 @@ impl Context {
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("situ"),
             // Launches can be timed where the adapter has a clock.
-            required_features: adapter.handle.features() & wgpu::Features::TIMESTAMP_QUERY,
+            required_features: adapter.handle.features() & Clock::FEATURES,
             required_limits: limits.clone(),
             // The pool above us makes few, large blocks: sub-allocation by wgpu would only add slack.
             memory_hints: wgpu::MemoryHints::MemoryUsage,

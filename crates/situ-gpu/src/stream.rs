@@ -30,6 +30,8 @@ const INLINE_UPLOAD: usize = 16 << 10;
 pub(crate) const BATCH_DISPATCHES: usize = 256;
 /// Estimated work (elements touched, or multiply-adds) after which a batch is submitted.
 const BATCH_WORK: u64 = 1 << 25;
+/// A copy to the host up to this size takes less time than a timestamp before it would.
+const SHORT_READ: u64 = 256 << 10;
 /// Batches that may be submitted and not done: enough to keep the device busy, few enough to bound the memory that
 /// their parameters hold.
 pub(crate) const IN_FLIGHT: usize = 4;
@@ -189,6 +191,13 @@ impl Stream {
     #[cfg(test)]
     pub(crate) fn submits(&self) -> u64 {
         self.lock().submits
+    }
+
+    /// One that times passes one by one, as on hardware.
+    #[cfg(test)]
+    pub(crate) fn timed_by_pass(mut self) -> Stream {
+        self.clock = self.clock.map(Clock::by_pass);
+        self
     }
 
     /// How many compute passes were recorded.
@@ -407,6 +416,12 @@ impl Stream {
         batch: &'a mut Batch,
         watch: Option<&Arc<Stopwatch>>,
     ) -> &'a mut wgpu::ComputePass<'static> {
+        let clock = self.clock.as_ref();
+        let by_batch = clock.zip(watch).filter(|(clock, watch)| clock.by_batch(watch));
+        if let Some((clock, watch)) = by_batch {
+            self.join_batch(batch, clock, watch);
+        }
+        let watch = watch.filter(|_| by_batch.is_none());
         let fits = |open: &Pass| match (&open.watch, watch) {
             (None, None) => true,
             (Some(open), Some(watch)) => open.shares_with(watch),
@@ -428,13 +443,34 @@ impl Stream {
             }
             let encoder = encoder
                 .get_or_insert_with(|| self.context.device.create_command_encoder(&Default::default()));
-            let handle = match self.clock.as_ref().zip(watch) {
+            let handle = match clock.zip(watch) {
                 Some((clock, watch)) => clock.begin_lap(laps, watch, encoder),
                 None => encoder.begin_compute_pass(&Default::default()).forget_lifetime(),
             };
             Pass { handle, watch: watch.cloned() }
         });
         &mut pass.handle
+    }
+
+    /// Times a launch with its batch.
+    fn join_batch(&self, batch: &mut Batch, clock: &Clock, watch: &Arc<Stopwatch>) {
+        let from_here = batch.dispatches > 0 && !batch.laps.is_running();
+        if from_here {
+            self.encoder(batch);
+        }
+        let Batch { encoder, laps, .. } = batch;
+        clock.join_batch(laps, watch, encoder.as_mut().filter(|_| from_here));
+    }
+
+    /// Ends what is timed by the batch before its last command, a copy of so many bytes to the host, which waits for it.
+    fn end_lap_before_read(&self, batch: &mut Batch, bytes: u64) {
+        let Some(clock) = self.clock.as_ref().filter(|_| batch.laps.is_running()) else { return };
+        if bytes <= SHORT_READ {
+            return clock.end_with_batch(&mut batch.laps);
+        }
+        self.encoder(batch);
+        let Batch { encoder, laps, .. } = batch;
+        encoder.iter_mut().for_each(|encoder| clock.end_lap(laps, encoder));
     }
 
     fn encoder<'a>(&self, batch: &'a mut Batch) -> &'a mut wgpu::CommandEncoder {
@@ -457,16 +493,17 @@ impl Stream {
             batch.inline.resize(padded, 0);
             self.context.queue.write_buffer(&batch.inline_buffer, 0, &batch.inline);
         }
-        let stamps = self
-            .clock
-            .as_ref()
-            .and_then(|clock| clock.take_out(&mut batch.laps, &mut encoder, batch.wants_times));
+        let stamps = self.clock.as_ref().and_then(|clock| {
+            clock.end_lap(&mut batch.laps, &mut encoder);
+            clock.take_out(&mut batch.laps, &mut encoder, batch.wants_times)
+        });
         batch.wants_times = false;
         let submission = self.context.queue.submit([encoder.finish()]);
         let accepted = self.context.check();
         batch.submits += 1;
         let number = batch.submits;
         batch.in_flight.push_back(Sent { number, submission });
+        batch.laps.submitted(number);
         if let Some((clock, buffer)) = self.clock.as_ref().zip(stamps) {
             clock.sent(number, accepted.is_ok(), &mut batch.laps, buffer);
         }

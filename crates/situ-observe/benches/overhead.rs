@@ -113,7 +113,7 @@ fn main() -> Result<()> {
     if current_runtime().list_logical_devices(Some(DeviceKind::Gpu)).is_empty() {
         println!("skipped: no GPU adapter");
     } else {
-        steps.extend([two_products("/GPU:0", 256, 80)?, dense("/GPU:0", 150)?]);
+        steps.extend([two_products("/GPU:0", 256, 160)?, dense("/GPU:0", 400)?]);
     }
     steps.into_iter().filter(wanted).try_for_each(measure)
 }

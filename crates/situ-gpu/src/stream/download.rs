@@ -67,6 +67,7 @@ impl Stream {
     /// Records and submits a copy to the host, and asks for its arrival.
     fn send_down(&self, block: &Block, at: u64, bytes: u64, staged: Staged) -> Result<Arriving, Fault> {
         let mut batch = self.lock();
+        self.end_lap_before_read(&mut batch, bytes);
         self.encoder(&mut batch).copy_buffer_to_buffer(&block.buffer, at, &staged.buffer, 0, Some(bytes));
         self.submit(&mut batch)?;
         Ok(Arriving::new(staged, bytes, batch.in_flight.back().cloned()))
