@@ -1,6 +1,5 @@
 //! Records as tables for people.
 
-use crate::findings;
 use crate::record::{Copy, Record, full_name};
 use crate::table::Table;
 use situ_core::reason::{bytes, seconds};
@@ -191,7 +190,7 @@ impl Record {
     fn finding_lines(&self) -> String {
         let mut out = String::new();
         for finding in &self.findings {
-            let total = findings::total(finding);
+            let total = finding.total();
             let gain =
                 if total > 0.0 { format!(" [{} in this record]", seconds(total)) } else { String::new() };
             let _ = writeln!(out, "- {}{gain}", finding.text);

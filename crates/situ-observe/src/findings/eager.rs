@@ -31,13 +31,6 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
         seconds(gap),
         gap / (gap + ran) * 100.0,
     );
-    found.push(Finding {
-        kind: FindingKind::Eager,
-        text,
-        gain_seconds: gap,
-        calls: 1,
-        plan: None,
-        nodes: Vec::new(),
-        eager: (0..record.eager.len()).collect(),
-    });
+    let eager = (0..record.eager.len()).collect();
+    found.push(Finding { gain_seconds: gap, eager, ..Finding::new(FindingKind::Eager, text) });
 }

@@ -22,15 +22,13 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
         }
         for (wanted, nodes) in groups {
             let (text, gain_seconds) = advice(record, number, &wanted, &nodes);
-            let kind = FindingKind::Fallback;
+            let plan = Some(number);
             found.push(Finding {
-                kind,
-                text,
                 gain_seconds,
                 calls,
-                plan: Some(number),
+                plan,
                 nodes,
-                eager: Vec::new(),
+                ..Finding::new(FindingKind::Fallback, text)
             });
         }
     }
@@ -44,15 +42,8 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
             op.source,
             remedy(&op.reason.rule, &op.dtype)
         );
-        found.push(Finding {
-            kind: FindingKind::Fallback,
-            text,
-            gain_seconds: 0.0,
-            calls: op.count,
-            plan: None,
-            nodes: Vec::new(),
-            eager: vec![number],
-        });
+        let (calls, eager) = (op.count, vec![number]);
+        found.push(Finding { calls, eager, ..Finding::new(FindingKind::Fallback, text) });
     }
 }
 

@@ -54,8 +54,8 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
             let nodes: Vec<usize> = (0..plan.nodes.len())
                 .filter(|&n| plan.nodes[n].runs() && plan.nodes[n].device == device)
                 .collect();
-            let (kind, plan, eager) = (FindingKind::Idle, Some(number), Vec::new());
-            found.push(Finding { kind, text, gain_seconds: 0.0, calls, plan, nodes, eager });
+            let plan = Some(number);
+            found.push(Finding { calls, plan, nodes, ..Finding::new(FindingKind::Idle, text) });
         }
     }
 }

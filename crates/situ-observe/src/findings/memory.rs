@@ -25,7 +25,7 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
             bytes(missing as usize),
             seconds(answer.gain),
         );
-        let (kind, gain_seconds, eager) = (FindingKind::Memory, answer.gain, Vec::new());
-        found.push(Finding { kind, text, gain_seconds, calls, plan: Some(number), nodes, eager });
+        let (plan, gain_seconds) = (Some(number), answer.gain);
+        found.push(Finding { gain_seconds, calls, plan, nodes, ..Finding::new(FindingKind::Memory, text) });
     }
 }

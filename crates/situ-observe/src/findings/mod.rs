@@ -8,6 +8,7 @@ mod eager;
 mod fallback;
 mod idle;
 mod memory;
+mod merge;
 mod repeated_copy;
 mod retraces;
 mod scope;
@@ -31,19 +32,15 @@ const FINDERS: &[Finder] = &[
 /// A gain below this share of a call is not worth a line.
 const WORTHWHILE: f64 = 0.01;
 
-/// All findings of a record, the largest gain first.
+/// All findings of a record, the largest gain first. What holds for several plans is said once.
 pub fn find(record: &Record) -> Vec<Finding> {
     let mut found = Vec::new();
     for finder in FINDERS {
         finder(record, &mut found);
     }
-    found.sort_by(|a, b| total(b).total_cmp(&total(a)));
+    let mut found = merge::merge(record, found);
+    found.sort_by(|a, b| b.total().total_cmp(&a.total()));
     found
-}
-
-/// Seconds that a finding would have saved over the whole record.
-pub fn total(finding: &Finding) -> f64 {
-    finding.gain_seconds * finding.calls as f64
 }
 
 /// The plans that were called, and how often.

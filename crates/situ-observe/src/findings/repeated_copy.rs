@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 /// Copies of one line outside of functions that are worth a word.
 const AGAIN: usize = 3;
+/// Bytes below which a copy is worth a word only if it costs time.
+const SMALL: u64 = 64 << 10;
 
 pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
     in_functions(record, found);
@@ -36,6 +38,10 @@ fn in_functions(record: &Record, found: &mut Vec<Finding>) {
                     entry.cost = BTreeMap::from([(to.to_string(), 0.0)]);
                 }
             });
+            let worthwhile = answer.as_ref().is_some_and(|answer| answer.worthwhile);
+            if copy.bytes < SMALL && !worthwhile {
+                continue;
+            }
             let gain = answer.map_or(0.0, |answer| answer.gain.max(0.0));
             let what = match given.kind {
                 NodeKind::Input => "An argument",
@@ -52,9 +58,9 @@ fn in_functions(record: &Record, found: &mut Vec<Finding>) {
                 plan.nodes[copy.consumer].full_name(),
                 copy.source,
             );
-            let (kind, nodes) = (FindingKind::RepeatedCopy, vec![node, copy.consumer]);
-            let (plan, eager) = (Some(number), Vec::new());
-            found.push(Finding { kind, text, gain_seconds: gain, calls, plan, nodes, eager });
+            let (gain_seconds, plan, nodes) = (gain, Some(number), vec![node, copy.consumer]);
+            let kind = FindingKind::RepeatedCopy;
+            found.push(Finding { gain_seconds, calls, plan, nodes, ..Finding::new(kind, text) });
         }
     }
 }
@@ -77,15 +83,8 @@ fn outside(record: &Record, found: &mut Vec<Finding>) {
             copies.len(),
             seconds(each),
         );
-        found.push(Finding {
-            kind: FindingKind::RepeatedCopy,
-            text,
-            gain_seconds: if waits { 0.0 } else { each },
-            // The first is needed.
-            calls: copies.len() as u64 - 1,
-            plan: None,
-            nodes: Vec::new(),
-            eager: Vec::new(),
-        });
+        // The first is needed.
+        let (gain_seconds, calls) = (if waits { 0.0 } else { each }, copies.len() as u64 - 1);
+        found.push(Finding { gain_seconds, calls, ..Finding::new(FindingKind::RepeatedCopy, text) });
     }
 }

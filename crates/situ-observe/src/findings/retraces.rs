@@ -20,14 +20,7 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
             seconds(together),
             last.cause,
         );
-        found.push(Finding {
-            kind: FindingKind::Retraces,
-            text,
-            gain_seconds: together / list.len() as f64,
-            calls: list.len() as u64,
-            plan: None,
-            nodes: Vec::new(),
-            eager: Vec::new(),
-        });
+        let (gain_seconds, calls) = (together / list.len() as f64, list.len() as u64);
+        found.push(Finding { gain_seconds, calls, ..Finding::new(FindingKind::Retraces, text) });
     }
 }

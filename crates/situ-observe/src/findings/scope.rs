@@ -40,8 +40,14 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
                 seconds(answer.gain),
                 names(moved.iter().map(|n| &plan.nodes[*n])),
             );
-            let (kind, gain_seconds, eager) = (FindingKind::Scope, answer.gain, Vec::new());
-            found.push(Finding { kind, text, gain_seconds, calls, plan: Some(number), nodes: moved, eager });
+            let (plan, gain_seconds, nodes) = (Some(number), answer.gain, moved);
+            found.push(Finding {
+                gain_seconds,
+                calls,
+                plan,
+                nodes,
+                ..Finding::new(FindingKind::Scope, text)
+            });
         }
     }
 }

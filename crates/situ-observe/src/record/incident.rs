@@ -112,4 +112,40 @@ pub struct Finding {
     /// The eager ops that it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub eager: Vec<usize>,
+    /// The other plans of which the same is to be said. Their gains are at most this one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+impl Finding {
+    /// One that saves nothing that is known, at one call, and is about the program as a whole.
+    pub fn new(kind: FindingKind, text: String) -> Finding {
+        Finding {
+            kind,
+            text,
+            gain_seconds: 0.0,
+            calls: 1,
+            plan: None,
+            nodes: Vec::new(),
+            eager: Vec::new(),
+            elsewhere: Vec::new(),
+        }
+    }
+
+    /// Seconds that it would have saved over the whole record.
+    pub fn total(&self) -> f64 {
+        let others = self.elsewhere.iter().map(|other| other.gain_seconds * other.calls as f64);
+        self.gain_seconds * self.calls as f64 + others.sum::<f64>()
+    }
+}
+
+/// Another plan that a finding holds for.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Elsewhere {
+    /// The plan.
+    pub plan: usize,
+    /// Seconds that it would save there at each call.
+    pub gain_seconds: f64,
+    /// How many calls of it there are in the record.
+    pub calls: u64,
 }

@@ -10,7 +10,7 @@ mod look;
 mod plan;
 
 pub use event::{Call, Clock, Copy, CopyCause, EagerOp, Launch, MemorySample, OpRef, Pass, Wait};
-pub use incident::{Fallback, Finding, FindingKind, Replacement, Retrace};
+pub use incident::{Elsewhere, Fallback, Finding, FindingKind, Replacement, Retrace};
 pub use look::OpTotal;
 pub use plan::{
     Alternative, DeviceCost, Input, Node, NodeKind, Over, Part, Plan, PlannedCopy, PlannedMemory, Reason,

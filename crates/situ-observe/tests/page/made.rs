@@ -186,14 +186,14 @@ pub(crate) fn model(count: usize, steps: usize) -> Record {
         source: "src/main.rs:44:5".into(),
     });
     let softmax = nodes.iter().position(|n| n.op == "softmax");
+    let text =
+        "softmax runs on CPU:0 because a scope asks for it; GPU:0 would be done sooner: take the scope away.";
     record.findings.push(Finding {
-        kind: FindingKind::Scope,
-        text: "softmax runs on CPU:0 because a scope asks for it; GPU:0 would be done sooner: take the scope away.".into(),
         gain_seconds: 31e-6,
         calls: steps as u64,
         plan: Some(0),
         nodes: softmax.into_iter().collect(),
-        eager: vec![],
+        ..Finding::new(FindingKind::Scope, text.into())
     });
     let last = nodes.len() - 1;
     let predicted: f64 = nodes.iter().map(|n| n.seconds).sum();

@@ -122,7 +122,7 @@ fn the_largest_gain_comes_first() -> Result<()> {
     on(&machine(), || {
         let (f, x) = (two_layers(), square(512)?);
         let (_, record) = profile(|| (0..6).try_for_each(|_| f.call(&x)?.item::<f32>().map(drop)))?;
-        let gains: Vec<f64> = record.findings.iter().map(situ_observe::findings::total).collect();
+        let gains: Vec<f64> = record.findings.iter().map(Finding::total).collect();
         assert!(gains.is_sorted_by(|a, b| a >= b), "{gains:?}");
         Ok(())
     })
@@ -157,6 +157,33 @@ fn a_device_that_is_much_slower_than_its_costs_say_is_told_to_be_calibrated() ->
         assert_eq!((finding.gain_seconds, finding.calls), (0.0, 6), "what it costs nobody can tell");
         let (_, few) = profile(|| f.call(&x))?;
         assert!(!few.findings.iter().any(|f| f.kind == FindingKind::Drift), "one call is no pattern");
+        Ok(())
+    })
+}
+
+#[test]
+fn what_holds_for_several_plans_is_said_once_with_the_greatest_gain() -> Result<()> {
+    on(&machine(), || {
+        let slow = |x: &situ_tensor::Tensor| with_device("/CPU:0", || x.matmul(x)?.matmul(x)?.matmul(x));
+        let (train, test) = (Function::new(slow).named("train"), Function::new(slow).named("test"));
+        let [large, small] = [square(768)?, square(512)?];
+        let (_, record) = profile(|| {
+            train.call(&large)?;
+            train.call(&small)?;
+            test.call(&small)?;
+            test.call(&small)
+        })?;
+        let finding = only(&record, FindingKind::Scope);
+        let gains: Vec<f64> = finding.elsewhere.iter().map(|other| other.gain_seconds).collect();
+        assert_eq!(gains.len(), 2, "{finding:#?}");
+        assert!(gains.iter().all(|gain| *gain > 0.0 && *gain <= finding.gain_seconds), "{finding:#?}");
+        assert_eq!(record.plans[finding.plan.expect("a plan")].signature, "f32[768, 768]");
+        for also in ["Also in another plan of train (", " a call), and in test ("] {
+            assert!(finding.text.contains(also), "{}", finding.text);
+        }
+        let total = finding.gain_seconds
+            + finding.elsewhere.iter().map(|o| o.gain_seconds * o.calls as f64).sum::<f64>();
+        assert!((finding.total() - total).abs() < 1e-12);
         Ok(())
     })
 }

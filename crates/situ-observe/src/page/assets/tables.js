@@ -29,8 +29,10 @@ function findingSection() {
     const targets = (finding.nodes || []).map((node) => [fullName(data.plans[plan].nodes[node]), { kind: 'node', plan, node }])
       .concat((finding.eager || []).map((index) => [fullName(data.eager[index]), { kind: 'eager', index }]));
     const gain = finding.gain_seconds * 1e9;
-    const once = finding.calls === 1;
-    const saves = gain > 0 ? 'saves ' + time(gain) + (once ? '' : ' a call, ' + time(gain * finding.calls) + ' here') : null;
+    const elsewhere = finding.elsewhere || [];
+    const once = finding.calls === 1 && !elsewhere.length;
+    const here = elsewhere.reduce((sum, other) => sum + other.gain_seconds * 1e9 * other.calls, gain * finding.calls);
+    const saves = gain > 0 ? 'saves ' + time(gain) + (once ? '' : ' a call, ' + time(here) + ' here') : null;
     body.append(make('article', { class: 'finding' + (saves ? ' pays' : '') },
       make('h3', {}, FINDINGS[finding.kind] || finding.kind, saves ? make('span', { class: 'gain' }, saves) : null),
       make('p', {}, code(finding.text)),
