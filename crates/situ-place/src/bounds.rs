@@ -30,7 +30,7 @@ use paths::Paths;
 /// bound equal to it up to rounding says that the placement is the best one.
 pub fn lower_bound(problem: &Problem, makespan: f64) -> f64 {
     let classes = Classes::new(problem);
-    let bounds = Bounds::new(problem, &classes, Look::Deep(EFFORT));
+    let bounds = Bounds::new(problem, &classes, Look::Around, EFFORT);
     bounds.least().max(bounds.below(makespan, EFFORT)).min(makespan)
 }
 
@@ -38,6 +38,11 @@ pub fn lower_bound(problem: &Problem, makespan: f64) -> f64 {
 const EFFORT: usize = 200_000;
 /// A makespan so many times the bound is worth trying to be refuted.
 const NARROW: f64 = 1.03;
+
+/// Paths at least so long, as a share of what else is known, are worth raising by forks; shorter ones than that say
+/// nothing beside the area.
+const NEAR: f64 = 0.75;
+const FAR: f64 = 0.3;
 
 /// What is known of a problem's makespan from below.
 pub(crate) struct Bounds<'a> {
@@ -48,22 +53,24 @@ pub(crate) struct Bounds<'a> {
 }
 
 impl<'a> Bounds<'a> {
-    /// The bounds that need no schedule.
-    pub(crate) fn new(problem: &'a Problem, classes: &'a Classes, look: Look) -> Bounds<'a> {
+    /// The bounds that need no schedule. What costs more is left to a number of nodes to look at, some ten nanoseconds
+    /// each, and done where it may pay.
+    pub(crate) fn new(problem: &'a Problem, classes: &'a Classes, look: Look, effort: usize) -> Bounds<'a> {
         let paths = Paths::new(problem, classes, look);
         let mut bounds = Bounds { problem, classes, paths, least: 0.0 };
-        if problem.node_count() > 0 {
-            let area = area::bound(problem, classes, &bounds.paths);
-            let segments = |paths: &Paths| segments::bound(problem, classes, &paths.critical(problem));
-            let segments = match look {
-                Look::Ahead => segments(&bounds.paths),
-                // A path that is long for what runs beside it may be short in segments.
-                Look::Around | Look::Deep(_) => {
-                    segments(&bounds.paths).max(segments(&Paths::new(problem, classes, Look::Ahead)))
-                }
-            };
-            bounds.least = bounds.paths.longest().max(area).max(segments) * ROUNDED;
+        if problem.node_count() == 0 {
+            return bounds;
         }
+        let segments = |paths: &Paths| segments::bound(problem, classes, &paths.critical(problem));
+        let mut least = area::bound(problem, classes, &bounds.paths).max(segments(&bounds.paths));
+        if look == Look::Around {
+            // A path that is long for what runs beside it may be short in segments.
+            least = least.max(segments(&Paths::new(problem, classes, Look::Ahead)));
+        }
+        if effort > 0 && bounds.paths.longest() >= NEAR * least {
+            bounds.paths.raise(problem, classes, effort);
+        }
+        bounds.least = bounds.paths.longest().max(least) * ROUNDED;
         bounds
     }
 
@@ -77,6 +84,8 @@ impl<'a> Bounds<'a> {
     pub(crate) fn below(&self, makespan: f64, effort: usize) -> f64 {
         if self.is_narrow(makespan) && self.refutes(makespan, effort) {
             makespan * ROUNDED
+        } else if self.paths.longest() < FAR * self.least {
+            0.0
         } else {
             blend::bound(self.problem, self.classes, &self.paths, makespan, effort) * ROUNDED
         }

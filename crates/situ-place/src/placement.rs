@@ -187,7 +187,7 @@ impl<'a> Draft<'a> {
             Bound::Unknown => {
                 let classes = Classes::new(problem);
                 let path = critical(problem, schedule, &timeline);
-                let least = Bounds::new(problem, &classes, Look::Around).least();
+                let least = Bounds::new(problem, &classes, Look::Around, 0).least();
                 least.max(bound_by(problem, &classes, &path))
             }
         };

@@ -93,13 +93,10 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
         return Draft { moves: purse.spent, bound: Bound::Is(least), timeline, ..draft }.finish(problem);
     }
     let effort = effort(budget, end);
-    let look = match effort {
-        _ if end.sooner(BOUND * start.one).passed() => Look::Ahead,
-        0 => Look::Around,
-        _ => Look::Deep(effort),
-    };
+    let is_late = end.sooner(BOUND * start.one).passed();
+    let (look, effort) = if is_late { (Look::Ahead, 0) } else { (Look::Around, effort) };
     let classes = Classes::new(problem);
-    let bounds = Bounds::new(problem, &classes, look);
+    let bounds = Bounds::new(problem, &classes, look, effort);
     let mut least = bounds.least();
     let is_best = |makespan: f64, least: f64| makespan <= least * (1.0 + 1e-8);
     if !is_best(best.makespan, least)

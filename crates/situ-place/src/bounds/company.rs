@@ -286,6 +286,7 @@ impl<'a> Company<'a> {
                 self.feeders.push(feeder);
             }
         }
+        self.looked += 4 * self.feeders.len();
         self.feeders.sort_unstable();
         let at = |f: u32| known[f as usize * self.classes.len() + class];
         let shared = self.feeders.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
@@ -295,10 +296,10 @@ impl<'a> Company<'a> {
     fn least_if(&mut self, known: &[f64], node: usize, class: usize, case: Option<Case>) -> f64 {
         let count = self.classes.len();
         self.now += 1;
-        self.looked += 8;
         self.jobs.clear();
         self.frontier.clear();
         let before = self.before(node);
+        self.looked += before.len() * (2 * count + 2);
         let mut single = 0.0f64;
         for &edge in before {
             let from = self.ends(edge).0;
@@ -355,6 +356,7 @@ impl<'a> Company<'a> {
         let job = Job { release: self.release(known, node, class, case), seconds, rest };
         let place = self.jobs.partition_point(|j| j.release <= job.release);
         self.jobs.insert(place, job);
+        self.looked += self.before(node).len() * (2 * self.classes.len() + 2);
         for &edge in self.before(node) {
             let from = self.ends(edge).0;
             if self.stamp[from] != self.now {

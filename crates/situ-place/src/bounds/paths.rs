@@ -11,8 +11,6 @@ use crate::problem::Problem;
 pub(crate) enum Look {
     /// Everything that must share its device, as far as the size of the graph allows.
     Around,
-    /// That, and what each fork costs, until so many nodes have been looked at.
-    Deep(usize),
     /// Its neighbours alone: a weaker bound in a fraction of the time.
     Ahead,
 }
@@ -60,17 +58,26 @@ impl Paths {
         let mut find = |node: u32| {
             for k in (0..count).filter(|&k| self.allowed[node as usize * count + k]) {
                 known[node as usize * count + k] = match look {
-                    Look::Around | Look::Deep(_) => company.least(&known, node as usize, k),
+                    Look::Around => company.least(&known, node as usize, k),
                     Look::Ahead => company.nearest(&known, node as usize, k),
                 };
             }
         };
         let order = forks::order_of(&problem.order, direction);
         order.iter().for_each(|&node| find(node));
-        if let Look::Deep(effort) = look {
-            forks::raise(&mut company, &order, &mut known, effort / 2);
-        }
         known
+    }
+
+    /// Adds what each fork costs, as far as looking at so many nodes leads.
+    pub(super) fn raise(&mut self, problem: &Problem, classes: &Classes, effort: usize) {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let known = match direction {
+                Direction::Forward => &mut self.head,
+                Direction::Backward => &mut self.tail,
+            };
+            let mut company = Company::new(problem, classes, direction, &self.cost);
+            forks::raise(&mut company, &forks::order_of(&problem.order, direction), known, effort / 2);
+        }
     }
 
     fn best(&self, node: usize, of: impl Fn(usize) -> f64) -> f64 {
