@@ -21,7 +21,7 @@ use crate::critical::Times;
 use crate::error::PlaceError;
 use crate::fill::Fill;
 use crate::placement::Schedule;
-use crate::problem::{NONE, Problem};
+use crate::problem::{EdgeRow, NONE, Problem, Route};
 use crate::simulate::{all_fits, simulate};
 use late::Late;
 use links::Links;
@@ -69,7 +69,8 @@ impl<'p> Engine<'p> {
         let count = problem.node_count();
         let limited = problem.devices.iter().any(|d| d.memory.is_some());
         let outputs = if limited { (0..count).map(|n| problem.most_held(n)).sum() } else { 0.0 };
-        let linked = problem.edges.iter().any(|e| e.price == NONE) && problem.routes.channels > 0;
+        let takes_time = |e: &EdgeRow| e.price == NONE && (e.bytes > 0.0 || problem.routes.have_latency());
+        let linked = problem.routes.channels > 0 && problem.edges.iter().any(takes_time);
         let mut engine = Engine {
             problem,
             devices: schedule.devices.clone(),
@@ -108,7 +109,7 @@ impl<'p> Engine<'p> {
         self.find_last_readers(0, self.order.len());
         for i in (0..self.order.len()).rev() {
             let node = self.order[i] as usize;
-            self.tail[node] = self.tail_of(node, None);
+            self.tail[node] = self.tail_of(node, false);
         }
         self.trial.reset();
         self.trial.first = 0;
@@ -160,20 +161,50 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// The tail of a node from its readers' tails; those up to the place `replaced` are the trial's.
+    /// The tail of a node from its readers' tails: those of the trial, or the kept ones.
     #[inline]
-    fn tail_of(&self, node: usize, replaced: Option<usize>) -> f64 {
+    fn tail_of(&self, node: usize, of_trial: bool) -> f64 {
         let home = self.devices[node];
         let mut tail = 0.0f64;
         for &e in self.problem.out_edges.row(node) {
             let to = self.problem.edges[e as usize].to as usize;
             let there = self.devices[to];
-            let trial = replaced.is_some_and(|last| self.place[to] as usize <= last);
-            let beyond = if trial { self.trial.tail[to] } else { self.tail[to] };
+            let beyond = if of_trial { self.trial_tail(to) } else { self.tail[to] };
             let copy = if there == home { 0.0 } else { self.problem.edge_copy(e, home, there) };
             tail = tail.max(copy + self.problem.seconds(to, there.into()) + beyond);
         }
         tail
+    }
+
+    /// A node's tail under the trial's devices.
+    #[inline]
+    fn trial_tail(&self, node: usize) -> f64 {
+        let (tail, trial) = self.trial.tails[node];
+        if trial == self.trial.number { tail } else { self.tail[node] }
+    }
+
+    /// Finds the tails that the trial changes, of the nodes from a place on: those of nodes that moved, of their inputs,
+    /// and of what leads to a node whose tail is another.
+    fn find_trial_tails(&mut self, first: usize, last: usize) {
+        self.trial.number += 1;
+        for i in 0..self.trial.moved.len() {
+            let unit = self.trial.moved[i].0 as usize;
+            for &member in &self.problem.units[unit].members {
+                self.trial.mark(member);
+                self.problem.inputs.row(member as usize).iter().for_each(|&input| self.trial.mark(input));
+            }
+        }
+        for i in (first..=last).rev() {
+            let node = self.order[i] as usize;
+            if self.trial.tails[node].1 != self.trial.number {
+                continue;
+            }
+            let tail = self.tail_of(node, true);
+            self.trial.tails[node].0 = tail;
+            if tail != self.tail[node] {
+                self.problem.inputs.row(node).iter().for_each(|&input| self.trial.mark(input));
+            }
+        }
     }
 
     /// A trial begins: change devices and places, then [`evaluate`](Engine::evaluate) it.
@@ -313,10 +344,7 @@ impl<'p> Engine<'p> {
         let cutoff = cutoff * (1.0 + 1e-12);
         let moved = self.last_moved();
         if let Some(last) = moved {
-            for i in (first..=last).rev() {
-                let node = self.order[i] as usize;
-                self.trial.tail[node] = self.tail_of(node, Some(last));
-            }
+            self.find_trial_tails(first, last);
         }
         let moved = moved.map_or(0, |last| last + 1);
         let slack = if self.late.is_known() { cutoff - self.latest_before[count] } else { f64::INFINITY };
@@ -351,7 +379,7 @@ impl<'p> Engine<'p> {
             let seconds = problem.seconds(node, device.into());
             let start = if seconds > 0.0 { self.slots.claim(device.into(), ready, seconds) } else { ready };
             let finish = start + seconds;
-            let tail = if i < moved { self.trial.tail[node] } else { self.tail[node] };
+            let tail = if i < moved { self.trial_tail(node) } else { self.tail[node] };
             self.trial.old[i] = (self.start[node], self.finish[node]);
             self.trial.stop = i + 1;
             if finish != self.finish[node] || i <= self.trial.last {
@@ -392,6 +420,9 @@ impl<'p> Engine<'p> {
                 self.finish[from] + seconds
             } else if let Some(links) = &mut self.links {
                 links.arrival(problem, &self.devices, from, self.finish[from], device, place)
+            } else if problem.routes.get(home, device) != Route::None {
+                // No copy takes any time, so none has to wait for another.
+                self.finish[from]
             } else {
                 f64::INFINITY
             };
@@ -442,7 +473,7 @@ impl<'p> Engine<'p> {
             if !std::mem::replace(&mut self.trial.stale[node], false) {
                 continue;
             }
-            let tail = self.tail_of(node, None);
+            let tail = self.tail_of(node, false);
             if tail != self.tail[node] {
                 self.tail[node] = tail;
                 for edge in self.problem.ins(node) {

@@ -13,8 +13,9 @@ pub(super) struct Trial {
     pub stop: usize,
     pub latest: f64,
     pub makespan: f64,
-    /// Tails under the trial's devices, of the nodes up to the last one moved.
-    pub tail: Vec<f64>,
+    /// Tails under the trial's devices, each with the number of the trial that it is of: what has an older one is as kept.
+    pub tails: Vec<(f64, u32)>,
+    pub number: u32,
     pub stale: Vec<bool>,
 }
 
@@ -29,7 +30,8 @@ impl Trial {
             stop: 0,
             latest: 0.0,
             makespan: 0.0,
-            tail: vec![0.0; count],
+            tails: vec![(0.0, 0); count],
+            number: 0,
             stale: vec![false; count],
         }
     }
@@ -40,6 +42,12 @@ impl Trial {
         self.first = usize::MAX;
         self.last = 0;
         self.stop = 0;
+    }
+
+    /// The tail of a node is to be found anew. Until it is, it is not asked for: readers come first.
+    #[inline]
+    pub(super) fn mark(&mut self, node: u32) {
+        self.tails[node as usize].1 = self.number;
     }
 
     pub(super) fn touch(&mut self, place: usize) {

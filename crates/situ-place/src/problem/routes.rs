@@ -93,6 +93,11 @@ impl Routes {
         least
     }
 
+    /// Whether some copy takes time however small it is.
+    pub(crate) fn have_latency(&self) -> bool {
+        self.links.iter().any(|link| link.latency > 0.0)
+    }
+
     #[inline]
     pub(crate) fn get(&self, from: u16, to: u16) -> Route {
         self.table[from as usize * self.devices + to as usize]
