@@ -31,7 +31,7 @@ use paths::Paths;
 pub fn lower_bound(problem: &Problem, makespan: f64) -> f64 {
     let classes = Classes::new(problem);
     let bounds = Bounds::new(problem, &classes, Look::Around, EFFORT);
-    bounds.least().max(bounds.below(makespan, EFFORT)).min(makespan)
+    bounds.least().max(bounds.below(makespan, EFFORT, &|| false)).min(makespan)
 }
 
 /// What [`lower_bound`] looks at, in nodes.
@@ -80,14 +80,14 @@ impl<'a> Bounds<'a> {
     }
 
     /// A bound by what no schedule shorter than a known one can have; zero if there is nothing to say. Looks at so many
-    /// nodes: some ten nanoseconds each.
-    pub(crate) fn below(&self, makespan: f64, effort: usize) -> f64 {
+    /// nodes, some ten nanoseconds each, or fewer if the time is over.
+    pub(crate) fn below(&self, makespan: f64, effort: usize, is_over: &dyn Fn() -> bool) -> f64 {
         if self.is_narrow(makespan) && self.refutes(makespan, effort) {
             makespan * ROUNDED
         } else if self.paths.longest() < FAR * self.least {
             0.0
         } else {
-            blend::bound(self.problem, self.classes, &self.paths, makespan, effort) * ROUNDED
+            blend::bound(self.problem, self.classes, &self.paths, makespan, effort, is_over) * ROUNDED
         }
     }
 

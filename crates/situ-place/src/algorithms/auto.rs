@@ -112,7 +112,7 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
     }
     let found = improve(problem, best, least, means, budget, &mut purse);
     if !is_best(found.makespan, least) {
-        least = least.max(bounds.below(found.makespan, effort));
+        least = least.max(bounds.below(found.makespan, effort, &|| end.passed()));
     }
     let draft = Draft::new(&found.schedule, name, clock);
     Draft { moves: purse.spent, bound: Bound::AtLeast(least), ..draft }.finish(problem)

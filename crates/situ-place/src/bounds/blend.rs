@@ -28,7 +28,14 @@ const EDGES: usize = 8;
 const WINDOWS: usize = EDGES * EDGES;
 
 /// A bound of at most `known`, the makespan of some schedule; none where the effort would not do.
-pub(super) fn bound(problem: &Problem, classes: &Classes, paths: &Paths, known: f64, effort: usize) -> f64 {
+pub(super) fn bound(
+    problem: &Problem,
+    classes: &Classes,
+    paths: &Paths,
+    known: f64,
+    effort: usize,
+    is_over: &dyn Fn() -> bool,
+) -> f64 {
     let each = PER_EDGE * problem.edges.len() + PER_NODE * classes.len() * problem.node_count();
     let steps = (effort / each.max(1)).min(MOST);
     if classes.len() < 2 || steps < FEWEST || !known.is_finite() || known <= 0.0 {
@@ -40,7 +47,7 @@ pub(super) fn bound(problem: &Problem, classes: &Classes, paths: &Paths, known: 
     for _ in 0..steps / BETWEEN {
         (0..BETWEEN).for_each(|_| blend.step());
         best = best.max(blend.value());
-        if best >= 1.0 {
+        if best >= 1.0 || is_over() {
             break;
         }
     }
