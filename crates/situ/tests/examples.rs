@@ -2,6 +2,7 @@
 //!
 //! The examples are included as modules, so that this holds under any test runner and build profile.
 
+use situ::observe::Profiler;
 use situ::prelude::*;
 use situ_runtime::discover;
 use std::sync::{Arc, Mutex};
@@ -440,10 +441,12 @@ fn the_network_of_mnist_learns_and_goes_on_from_its_file() {
 
 #[test]
 fn profiled_training_has_its_layers_where_they_were_made_and_says_so_line_by_line() {
-    let (record, warnings, _) = without_gpu(|| profile_training::program(2));
+    let (record, warnings, _) = without_gpu(|| profile_training::program(2, Profiler::new()));
     assert!(!warnings.is_empty(), "there is no GPU:0");
     assert!(record.findings.iter().any(|f| f.text.contains("GPU:0")), "{}", record.tables());
-    let Some((record, _, _)) = with_gpu(|| profile_training::program(2)) else { return };
+    let Some((record, _, _)) = with_gpu(|| profile_training::program(2, Profiler::new().detailed())) else {
+        return;
+    };
     assert_eq!((record.plans.len(), record.calls.len()), (1, 2), "compiled before");
     let node = |name: &str| {
         let found = record.plans[0].nodes.iter().find(|node| node.full_names().iter().any(|n| n == name));

@@ -72,7 +72,7 @@ function launchDetails(index) {
     ['this run', time(l.length) + ', at ' + time(l.start) + clocks[l.clock]],
     pass && ['its pass', time(pass[2]) + ' for ' + pass[3] + (pass[3] === 1 ? ' kernel' : ' kernels') + ', shared out by what was expected of each'],
     l.clock !== 'host' && l.queued > 0 && ['in the queue', time(l.queued) + ', from launch to start'],
-    l.call !== null && ['in', 'call ' + call(l.call).number + ' of ' + data.plans[call(l.call).plan].function],
+    l.call !== null && ['in', 'call ' + call(l.call).number + ' of ' + planName(call(l.call).plan)],
   ]);
   const rest = l.call === null ? eagerDetails(l.op) : nodeDetails(call(l.call).plan, l.op);
   return [rest[0], when, rest.slice(1)];
@@ -95,7 +95,7 @@ function copyDetails(index) {
       ['took', time(c.length) + ', at ' + time(c.start)],
       c.waited > 0 && ['of it waiting', time(c.waited) + ' for the work before it'],
       c.length > c.waited && ['speed', bytes(c.bytes / ((c.length - c.waited) / 1e9)) + ' a second'],
-      c.call !== null && ['in', 'call ' + call(c.call).number + ' of ' + data.plans[call(c.call).plan].function],
+      c.call !== null && ['in', 'call ' + call(c.call).number + ' of ' + planName(call(c.call).plan)],
       ['line', source(c.source)],
     ]),
   ];

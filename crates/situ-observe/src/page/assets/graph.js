@@ -355,7 +355,9 @@ function startGraph() {
     if (node >= 0) select({ kind: 'node', plan, node });
   });
 
-  data.plans.forEach((p, n) => picker.append(make('option', { value: n }, p.function + (p.signature ? ' (' + p.signature + ')' : '') + ' — ' + p.nodes.length + ' nodes, ' + p.calls + ' calls')));
+  // Plans of one function differ in where they run, if in nothing else.
+  const where = (p) => [...new Set(p.nodes.filter((node) => node.kind === 'op').map((node) => node.device))].sort().map(device).join(' and ');
+  data.plans.forEach((p, n) => picker.append(make('option', { value: n }, planName(n) + ' on ' + (where(p) || 'no device') + (p.signature ? ' (' + p.signature + ')' : '') + ', ' + count(p.nodes.length, 'node') + ', ' + count(p.calls, 'call'))));
   picker.hidden = data.plans.length === 1;
   const busiest = data.plans.reduce((best, p, n) => (p.nodes.length * Math.min(p.calls, 3) > data.plans[best].nodes.length * Math.min(data.plans[best].calls, 3) ? n : best), 0);
   setPlan(busiest);

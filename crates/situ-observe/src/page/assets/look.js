@@ -46,6 +46,8 @@ const device = (d) => data.devices[d].name;
 const colourName = (d) => '--device-' + (d % 8);
 const dot = (d) => make('span', { class: 'dot', style: 'background:var(' + colourName(d) + ')' });
 const on = (d) => make('span', { class: 'on' }, dot(d), device(d));
+/** The function of a plan, and which of its plans that is. */
+const planName = (n) => data.plans[n].function + (data.plans.filter((p) => p.function === data.plans[n].function).length > 1 ? ', plan ' + (n + 1) : '');
 const fullName = (op) => (op.name ? op.name + '/' + op.op : op.op);
 
 // Rows of numbers, by name.
@@ -99,8 +101,8 @@ function setTheme(name) {
   for (const watcher of themeWatchers) watcher();
 }
 
-/** Long names and paths may break behind slashes, and nowhere else if that will do. */
-const breakable = (text) => (typeof text === 'string' && text.includes('/') ? text.split(/(?<=\/)/).flatMap((part, n) => (n ? [make('wbr'), part] : [part])) : text);
+/** Long names and paths may break behind slashes and underscores, and nowhere else if that will do. */
+const breakable = (text) => (typeof text === 'string' && /[/_]/.test(text) ? text.split(/(?<=[/_])/).flatMap((part, n) => (n ? [make('wbr'), part] : [part])) : text);
 
 /** A table. Columns are [heading, class]; rows are lists of cells, or { cells, pick }. */
 function table(columns, rows, most) {
