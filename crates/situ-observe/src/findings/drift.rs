@@ -13,6 +13,8 @@ use std::collections::HashMap;
 const ENOUGH: usize = 5;
 /// How many times longer, or shorter, than predicted is worth a word.
 const FAR: f64 = 2.0;
+/// The share of the difference from which a device has its part in it.
+const A_PART: f64 = 0.05;
 
 /// What one call was seen to take.
 #[derive(Clone)]
@@ -40,14 +42,14 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
             plan.function,
             seconds(took),
             seconds(plan.predicted),
-            because(record, plan, &of_plan)
+            because(record, plan, &of_plan, (took - plan.predicted).abs())
         );
         found.push(Finding { plan: Some(number), calls, ..Finding::new(FindingKind::Drift, text) });
     }
 }
 
-/// Where the difference comes from: devices whose ops take another time than expected, or none of them.
-fn because(record: &Record, plan: &Plan, calls: &[&Seen]) -> String {
+/// Where the difference comes from: devices whose ops take another time than expected, and enough of it to matter, or none of them.
+fn because(record: &Record, plan: &Plan, calls: &[&Seen], difference: f64) -> String {
     let mut used: Vec<usize> = plan.nodes.iter().filter(|n| n.runs()).map(|n| n.device).collect();
     used.sort_unstable();
     used.dedup();
@@ -55,7 +57,7 @@ fn because(record: &Record, plan: &Plan, calls: &[&Seen]) -> String {
     for device in used {
         let of_device = || calls.iter().filter_map(|seen| seen.ops.get(&device));
         let (took, expected) = (median(of_device().map(|ops| ops.0)), median(of_device().map(|ops| ops.1)));
-        if !is_far(took, expected) {
+        if !is_far(took, expected) || (took - expected).abs() < A_PART * difference {
             continue;
         }
         let device = &record.devices[device];

@@ -250,9 +250,16 @@ fn what_a_person_reads_names_ops_devices_and_lines() -> Result<()> {
     })
 }
 
+/// Held by tests that record the machine's own devices: a recording has whatever happens on them meanwhile.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 #[test]
 fn a_gpu_is_recorded_by_its_own_clock() -> Result<()> {
     let Some(runtime) = shared_cpu_and_gpu() else { return Ok(()) };
+    let _alone = alone();
     on(runtime, || {
         let (f, x) = (two_layers(), square(256)?);
         f.call(&x)?;
@@ -273,6 +280,7 @@ fn a_gpu_is_recorded_by_its_own_clock() -> Result<()> {
 #[test]
 fn a_gpu_that_is_asked_for_passes_tells_their_times_and_launches_have_a_part_each() -> Result<()> {
     let Some(runtime) = shared_cpu_and_gpu() else { return Ok(()) };
+    let _alone = alone();
     on(runtime, || {
         let f = Function::new(|x| with_device("/GPU:0", || x.matmul(x)?.tanh()?.matmul(x)?.sum(&[])));
         let x = with_device("/GPU:0", || square(128)?.neg())?;
