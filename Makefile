@@ -24,9 +24,10 @@ demo: setup
 test: setup
 	CARGO="$(CARGO)" scripts/test.sh
 
+# The whole workspace is named so that what `test` has built will do.
 test-all: test
 	scripts/viewers.sh
-	PATH="$(CURDIR)/.venv-tensorboard/bin:$$PATH" $(CARGO) test -p situ-observe --test page --test tensorboard -- --nocapture
+	PATH="$(CURDIR)/.venv-tensorboard/bin:$$PATH" $(CARGO) test --workspace --test page --test tensorboard -- --nocapture
 
 # Random graphs through the placer; random programs on any placement: 50,000 on simulated devices, 3,000 on the machine's GPU.
 soak: setup
