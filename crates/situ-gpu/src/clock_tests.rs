@@ -308,14 +308,20 @@ fn times_of_a_lost_device_stay_empty() {
     assert_eq!((recorded.seconds(), submitted.seconds()), (None, None));
 }
 
+/// A block, on a stream that has compiled what runs on it.
+fn warm(stream: &Stream) -> Block {
+    let block = stream.context().allocate(256).unwrap();
+    stream.clear(&block, 0, 256).unwrap();
+    run(stream, &block, 1, None);
+    stream.sync().unwrap();
+    block
+}
+
 #[test]
 fn launches_that_are_timed_with_others_share_a_pass_and_its_time() {
     let Some(adapter) = adapter() else { return };
     for stream in streams(&adapter) {
-        let block = stream.context().allocate(256).unwrap();
-        stream.clear(&block, 0, 256).unwrap();
-        run(&stream, &block, 1, None);
-        stream.sync().unwrap();
+        let block = warm(&stream);
         let passes = stream.passes();
         let together = [(); 4].map(|()| Arc::new(Timing::with_others()));
         let alone = Arc::new(Timing::default());
@@ -388,30 +394,24 @@ fn on_a_software_driver_a_batch_is_one_lap_and_has_the_passes_it_would_have_with
 }
 
 #[test]
-fn a_batch_that_is_read_at_once_and_one_that_nobody_waits_for_take_about_the_same_time() {
+fn batches_that_are_read_at_once_and_those_that_nobody_waits_for_follow_each_other_in_time() {
     let Some(adapter) = adapter() else { return };
     for stream in streams(&adapter) {
-        let block = stream.context().allocate(256).unwrap();
-        stream.clear(&block, 0, 256).unwrap();
-        run(&stream, &block, 1, None);
-        stream.sync().unwrap();
-        let timings = || -> Vec<Arc<Timing>> { (0..7).map(|_| Arc::new(Timing::with_others())).collect() };
-        let (read, left) = (timings(), timings());
-        for (read, left) in read.iter().zip(&left) {
-            run(&stream, &block, BATCH_DISPATCHES - 1, Some(read));
-            counted(&stream, &block);
-            run(&stream, &block, BATCH_DISPATCHES - 1, Some(left));
-            next_batch(&stream);
-            std::thread::sleep(std::time::Duration::from_millis(20));
+        let block = warm(&stream);
+        let timings: Vec<Arc<Timing>> = (0..14).map(|_| Arc::new(Timing::with_others())).collect();
+        for (at, timing) in timings.iter().enumerate() {
+            run(&stream, &block, BATCH_DISPATCHES - 1, Some(timing));
+            if at % 2 == 0 {
+                counted(&stream, &block);
+            } else {
+                next_batch(&stream);
+            }
         }
         stream.sync().unwrap();
-        let least = |timings: &[Arc<Timing>]| {
-            let lengths = timings.iter().filter_map(|timing| timing.pass()).map(|pass| pass.end - pass.start);
-            lengths.fold(f64::INFINITY, f64::min)
-        };
-        let (read, left) = (least(&read), least(&left));
-        println!("read {read:.6} s, left {left:.6} s");
-        assert!(read < 3.0 * left && left < 3.0 * read, "{read} and {left} s");
+        let passes: Vec<situ_device::Pass> = timings.iter().map(|timing| timing.pass().unwrap()).collect();
+        // A clock of the host that is ahead of the device's, or behind, would leave some of them nothing.
+        assert!(passes.iter().all(|pass| pass.start < pass.end), "{passes:?}");
+        assert!(passes.windows(2).all(|pair| pair[0].end <= pair[1].start), "{passes:?}");
     }
 }
 
@@ -419,13 +419,12 @@ fn a_batch_that_is_read_at_once_and_one_that_nobody_waits_for_take_about_the_sam
 fn the_time_in_which_a_queue_stood_still_is_in_no_batch() {
     let Some(adapter) = adapter() else { return };
     for stream in streams(&adapter) {
-        let block = stream.context().allocate(256).unwrap();
-        run(&stream, &block, 1, None);
-        stream.sync().unwrap();
+        let block = warm(&stream);
         let [first, second, behind] = [(); 3].map(|()| Arc::new(Timing::with_others()));
         let pause = std::time::Duration::from_millis(60);
         run(&stream, &block, 1, Some(&first));
         next_batch(&stream);
+        stream.sync().unwrap();
         std::thread::sleep(pause);
         // Two batches, one right behind the other.
         run(&stream, &block, BATCH_DISPATCHES, Some(&second));
@@ -433,7 +432,7 @@ fn the_time_in_which_a_queue_stood_still_is_in_no_batch() {
         stream.sync().unwrap();
         let [first, second, behind] = [first, second, behind].map(|timing| timing.pass().unwrap());
         let still = second.start - first.end;
-        assert!(still >= 0.5 * pause.as_secs_f64(), "{still} s between {first:?} and {second:?}");
+        assert!(still >= 0.9 * pause.as_secs_f64(), "{still} s between {first:?} and {second:?}");
         assert!(second.end <= behind.start && behind.start <= behind.end, "{second:?}, {behind:?}");
     }
 }
@@ -442,18 +441,13 @@ fn the_time_in_which_a_queue_stood_still_is_in_no_batch() {
 fn what_was_recorded_before_the_first_timed_launch_of_a_batch_is_not_in_its_time() {
     let Some(adapter) = adapter() else { return };
     for stream in streams(&adapter) {
-        let block = stream.context().allocate(256).unwrap();
-        run(&stream, &block, 1, None);
-        stream.sync().unwrap();
-        let whole = Arc::new(Timing::with_others());
-        run(&stream, &block, BATCH_DISPATCHES - 10, Some(&whole));
-        stream.sync().unwrap();
-        let part = Arc::new(Timing::with_others());
+        let block = warm(&stream);
+        let [alone, part] = [Timing::default(), Timing::with_others()].map(Arc::new);
         run(&stream, &block, BATCH_DISPATCHES - 10, None);
+        run(&stream, &block, 1, Some(&alone));
         run(&stream, &block, 1, Some(&part));
         stream.sync().unwrap();
-        let [whole, part] = [whole, part].map(|timing| timing.pass().unwrap());
-        let [whole, part] = [whole, part].map(|pass| pass.end - pass.start);
-        assert!(part < 0.5 * whole, "{part} of {whole} s");
+        let ((_, before), part) = (alone.span().unwrap(), part.pass().unwrap());
+        assert!(before <= part.start && part.start <= part.end, "{before} s, {part:?}");
     }
 }
