@@ -1,6 +1,6 @@
 //! Errors as data: each names what was asked, why it can't be, and what to do next.
 
-use crate::reason::bytes;
+use crate::reason::{Excess, bytes};
 use crate::{DType, DeviceId, SpecError, TensorType};
 use std::fmt;
 use std::panic::Location;
@@ -28,6 +28,9 @@ pub enum Error {
     /// No kernel where one was demanded.
     #[error("{0}")]
     NoKernel(Box<NoKernel>),
+    /// Operands of a size that the device can't do, where it was demanded or where no other can.
+    #[error("{0}")]
+    TooLarge(Box<TooLarge>),
     /// An implicit copy, where the copy policy forbids it.
     #[error("{0}")]
     CopyForbidden(Box<CopyForbidden>),
@@ -113,6 +116,19 @@ pub struct NoKernel {
     pub device: Option<DeviceId>,
     /// The devices that have the kernel.
     pub have: Vec<DeviceId>,
+}
+
+/// Operands of a size that a device can't do.
+#[derive(Clone, Debug)]
+pub struct TooLarge {
+    /// The op.
+    pub op: &'static str,
+    /// The device.
+    pub device: DeviceId,
+    /// What is too large, and by how much.
+    pub excess: Excess,
+    /// The devices that can do it.
+    pub able: Vec<DeviceId>,
 }
 
 /// An implicit copy that is forbidden.
@@ -372,6 +388,22 @@ impl fmt::Display for NoKernel {
                 f,
                 ", and the fallback policy forbids another device; {} has it: run it there, cast, or allow fallback",
                 list(&self.have)
+            )
+        }
+    }
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is too large for {}: {}", self.op, self.device, self.excess)?;
+        if self.able.is_empty() {
+            write!(f, "; split it into smaller parts")
+        } else {
+            write!(
+                f,
+                ", and the fallback policy forbids another device; {} can: run it there, split it into smaller parts, or \
+                 allow fallback",
+                list(&self.able)
             )
         }
     }

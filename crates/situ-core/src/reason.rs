@@ -3,6 +3,30 @@
 use crate::{DType, DeviceId, DeviceKind};
 use std::fmt;
 
+/// A size beyond what a device can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Excess {
+    /// What is counted, and in what: `bytes in one output`, `elements in one input`.
+    pub what: &'static str,
+    /// How many there would be.
+    pub needs: u64,
+    /// How many there can be.
+    pub limit: u64,
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Excess { what, needs, limit } = self;
+        match what.strip_prefix("bytes ") {
+            Some(what) => {
+                let [needs, limit] = [needs, limit].map(|n| bytes(usize::try_from(*n).unwrap_or(usize::MAX)));
+                write!(f, "{needs} {what}, where {limit} is the most")
+            }
+            None => write!(f, "{needs} {what}, where {limit} is the most"),
+        }
+    }
+}
+
 /// The rule that decided a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Reason {
@@ -14,6 +38,18 @@ pub enum Reason {
         op: &'static str,
         /// The dtype that has no kernel.
         dtype: DType,
+        /// The device that was asked for.
+        wanted: DeviceId,
+    },
+    /// The device that was asked for, or comes first by rule or by cost, has the kernel, but not for operands of this size.
+    TooLarge {
+        /// The device that was asked for.
+        wanted: DeviceId,
+        /// What is too large, and by how much.
+        excess: Excess,
+    },
+    /// The device that was asked for can't be opened: its driver refuses, or its memory limit is below what it takes to run at all.
+    Unopened {
         /// The device that was asked for.
         wanted: DeviceId,
     },
@@ -76,6 +112,8 @@ impl Reason {
         match self {
             Reason::Requested => "requested",
             Reason::NoKernel { .. } => "no kernel",
+            Reason::TooLarge { .. } => "too large",
+            Reason::Unopened { .. } => "not opened",
             Reason::NoSuchDevice { .. } => "no such device",
             Reason::DeviceLost { .. } => "device lost",
             Reason::Colocated { .. } => "colocated",
@@ -100,6 +138,8 @@ impl Reason {
     pub fn wanted(&self) -> Option<DeviceId> {
         match *self {
             Reason::NoKernel { wanted, .. }
+            | Reason::TooLarge { wanted, .. }
+            | Reason::Unopened { wanted }
             | Reason::DeviceLost { wanted }
             | Reason::MemoryLimit { full: wanted } => Some(wanted),
             Reason::NoSuchDevice { kind, index } => Some(DeviceId {
@@ -116,6 +156,8 @@ impl fmt::Display for Reason {
         match self {
             Reason::Requested => f.write_str("requested"),
             Reason::NoKernel { op, dtype, wanted } => write!(f, "{wanted} has no {dtype} kernel for {op}"),
+            Reason::TooLarge { wanted, excess } => write!(f, "too large for {wanted}: {excess}"),
+            Reason::Unopened { wanted } => write!(f, "{wanted} can't be opened"),
             Reason::NoSuchDevice { kind, index } => {
                 let kind = kind.map_or("device", DeviceKind::name);
                 match index {
@@ -173,6 +215,19 @@ mod tests {
         let r = Reason::NoKernel { op: "matmul", dtype: DType::F64, wanted: DeviceId::gpu(0) };
         assert_eq!(r.to_string(), "GPU:0 has no f64 kernel for matmul");
         assert!(r.is_fallback() && !Reason::Requested.is_fallback());
+    }
+
+    #[test]
+    fn a_size_that_is_too_large_is_said_in_its_own_unit() {
+        let bytes = Excess { what: "bytes in one output", needs: 156 << 20, limit: 128 << 20 };
+        let reason = Reason::TooLarge { wanted: DeviceId::gpu(0), excess: bytes };
+        assert_eq!(
+            reason.to_string(),
+            "too large for GPU:0: 156.0 MiB in one output, where 128.0 MiB is the most"
+        );
+        assert_eq!((reason.rule(), reason.wanted()), ("too large", Some(DeviceId::gpu(0))));
+        let elements = Excess { what: "elements in one input", needs: 1 << 32, limit: (1 << 31) - 1 };
+        assert_eq!(elements.to_string(), "4294967296 elements in one input, where 2147483647 is the most");
     }
 
     #[test]

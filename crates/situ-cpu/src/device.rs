@@ -7,7 +7,7 @@ use crate::memory;
 use crate::threads::Threads;
 use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
 use situ_device::{
-    Block, Call, Check, Description, Device, DeviceClass, KernelId, Open, Physical, Region, Registry,
+    Block, Call, Check, Description, Device, DeviceClass, KernelId, Lack, Open, Physical, Region, Registry,
 };
 use situ_ir::Op;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,7 +103,12 @@ impl Device for CpuDevice {
         &self.description
     }
 
-    fn kernel(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId> {
+    fn kernel(
+        &self,
+        op: &Op,
+        inputs: &[TensorType],
+        outputs: &[TensorType],
+    ) -> std::result::Result<KernelId, Lack> {
         self.registry.find(op, inputs, outputs)
     }
 

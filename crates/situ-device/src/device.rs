@@ -1,6 +1,6 @@
 //! What a device is to the runtime.
 
-use crate::{Block, Call, Check, KernelId, Region};
+use crate::{Block, Call, Check, KernelId, Lack, Region};
 use situ_core::{Budget, DType, DeviceId, DeviceKind, Layout, Result, TensorType};
 use situ_ir::Op;
 use std::fmt::Debug;
@@ -88,8 +88,14 @@ pub trait Device: Send + Sync + Debug {
     /// What is known of it.
     fn description(&self) -> &Description;
 
-    /// The kernel for this op on these types, if there is one.
-    fn kernel(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId>;
+    /// The kernel for this op on these types, or why there is none. Where there is one, a launch of it has room: no input,
+    /// output or workspace is larger than [`Device::max_block`], nor than what the kernel can count.
+    fn kernel(
+        &self,
+        op: &Op,
+        inputs: &[TensorType],
+        outputs: &[TensorType],
+    ) -> std::result::Result<KernelId, Lack>;
 
     /// Whether the kernel reads input number `input` in this layout; if not, it is made dense first.
     fn accepts(&self, kernel: KernelId, op: &Op, input: usize, layout: &Layout) -> bool;

@@ -11,6 +11,7 @@
 pub mod call;
 pub mod check;
 pub mod device;
+pub mod lack;
 pub mod memory;
 pub mod registry;
 pub mod timing;
@@ -18,6 +19,7 @@ pub mod timing;
 pub use call::{Arg, Call, KernelId};
 pub use check::Check;
 pub use device::{Arriving, Description, Device, DeviceClass, Open, Physical};
+pub use lack::{Lack, Sizes};
 pub use memory::{Block, Region};
 pub use registry::Registry;
 pub use timing::{Pass, Timing};

@@ -1,6 +1,6 @@
 //! The table of kernels: one row per op family, one column per dtype.
 
-use crate::KernelId;
+use crate::{KernelId, Lack};
 use situ_core::{DType, TensorType};
 use situ_ir::{Op, OpKind};
 
@@ -12,11 +12,21 @@ pub struct Registry<K> {
     table: Vec<u16>,
 }
 
+/// Whether a kernel does an op on these types, or why not.
+pub type Supports = fn(&Op, &[TensorType], &[TensorType]) -> std::result::Result<(), Lack>;
+
 #[derive(Debug)]
 struct Entry<K> {
     kernel: K,
-    /// Whether the kernel does this op of its family on these types.
-    supports: fn(&Op, &[TensorType], &[TensorType]) -> bool,
+    scope: Scope,
+}
+
+/// The ops of its family that a kernel does.
+#[derive(Debug)]
+enum Scope {
+    All,
+    Where(fn(&Op, &[TensorType], &[TensorType]) -> bool),
+    Within(Supports),
 }
 
 impl<K> Default for Registry<K> {
@@ -33,7 +43,7 @@ impl<K> Registry<K> {
 
     /// Registers a kernel for every op of a family on these dtypes (see [`Op::kernel_dtype`]).
     pub fn add(&mut self, kind: OpKind, dtypes: &[DType], kernel: K) {
-        self.add_where(kind, dtypes, kernel, |_, _, _| true);
+        self.insert(kind, dtypes, kernel, Scope::All);
     }
 
     /// Registers a kernel for those ops of a family for which `supports` says yes.
@@ -44,18 +54,38 @@ impl<K> Registry<K> {
         kernel: K,
         supports: fn(&Op, &[TensorType], &[TensorType]) -> bool,
     ) {
-        self.kernels.push(Entry { kernel, supports });
+        self.insert(kind, dtypes, kernel, Scope::Where(supports));
+    }
+
+    /// Registers a kernel that can say why it does not do an op of its family: for its size, say.
+    pub fn add_within(&mut self, kind: OpKind, dtypes: &[DType], kernel: K, supports: Supports) {
+        self.insert(kind, dtypes, kernel, Scope::Within(supports));
+    }
+
+    fn insert(&mut self, kind: OpKind, dtypes: &[DType], kernel: K, scope: Scope) {
+        self.kernels.push(Entry { kernel, scope });
         for &dtype in dtypes {
             self.table[Self::slot(kind, dtype)] = self.kernels.len() as u16;
         }
     }
 
-    /// The kernel for this op on these types.
+    /// The kernel for this op on these types, or why there is none.
     #[inline]
-    pub fn find(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId> {
+    pub fn find(
+        &self,
+        op: &Op,
+        inputs: &[TensorType],
+        outputs: &[TensorType],
+    ) -> std::result::Result<KernelId, Lack> {
         let slot = Self::slot(op.kind(), op.kernel_dtype(inputs, outputs));
-        let index = usize::from(self.table[slot]).checked_sub(1)?;
-        (self.kernels[index].supports)(op, inputs, outputs).then_some(KernelId(index as u32))
+        let index = usize::from(self.table[slot]).checked_sub(1).ok_or(Lack::Kernel)?;
+        match self.kernels[index].scope {
+            Scope::All => {}
+            Scope::Where(supports) if supports(op, inputs, outputs) => {}
+            Scope::Where(_) => return Err(Lack::Kernel),
+            Scope::Within(supports) => supports(op, inputs, outputs)?,
+        }
+        Ok(KernelId(index as u32))
     }
 
     /// The kernel of that number.
@@ -87,10 +117,22 @@ mod tests {
         let add = Op::from(Binary { kind: BinaryKind::Add });
         let id = registry.find(&add, &[f32s, f32s], &[f32s]).unwrap();
         assert_eq!(registry.get(id), Some(&"binary"));
-        assert_eq!(registry.find(&add, &[f64s, f64s], &[f64s]), None);
+        assert_eq!(registry.find(&add, &[f64s, f64s], &[f64s]), Err(Lack::Kernel));
         let unary = |kind| Op::from(Unary::new(kind));
-        assert!(registry.find(&unary(UnaryKind::Exp), &[f32s], &[f32s]).is_some());
-        assert!(registry.find(&unary(UnaryKind::Erf), &[f32s], &[f32s]).is_none());
+        assert!(registry.find(&unary(UnaryKind::Exp), &[f32s], &[f32s]).is_ok());
+        assert_eq!(registry.find(&unary(UnaryKind::Erf), &[f32s], &[f32s]), Err(Lack::Kernel));
+        let small: Supports = |_, inputs, _| match inputs[0].shape.elements() {
+            n if n <= 8 => Ok(()),
+            n => Err(Lack::too_large("elements in one input", n, 8)),
+        };
+        registry.add_within(OpKind::Unary, &[DType::F32], "small", small);
+        let nine = TensorType::new(DType::F32, Shape::new(&[9]).unwrap());
+        let exp = unary(UnaryKind::Exp);
+        assert!(registry.find(&exp, &[f32s], &[f32s]).is_ok());
+        assert_eq!(
+            registry.find(&exp, &[nine], &[nine]),
+            Err(Lack::too_large("elements in one input", 9, 8))
+        );
         assert_eq!(registry.dtypes(), [DType::F32]);
     }
 }

@@ -9,8 +9,8 @@ use crate::memory::{ALIGNMENT, Held};
 use crate::stream::{Asked, FIXED_BYTES, Stream};
 use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
 use situ_device::{
-    Arg, Arriving, Block, Call, Check, Description, Device, DeviceClass, KernelId, Open, Physical, Region,
-    Registry,
+    Arg, Arriving, Block, Call, Check, Description, Device, DeviceClass, KernelId, Lack, Open, Physical,
+    Region, Registry, Sizes,
 };
 use situ_ir::{Op, OpKind};
 use std::fmt;
@@ -138,12 +138,6 @@ impl Gpu {
         if empty && !matches!(op.kind(), OpKind::Gather | OpKind::ScatterAdd) {
             return Ok(None);
         }
-        // An expanded view may have more elements than memory has bytes; kernels count in 32 bits.
-        if call.inputs.iter().any(|arg| arg.layout.shape().elements() > i32::MAX as usize) {
-            let types: Vec<TensorType> = call.inputs.iter().map(Arg::tensor_type).collect();
-            let why = format!("{} counts at most 2^31 - 1 elements per input", self.id);
-            return Err(Error::operands(op.name(), &types, why, "split the input, or run it on the CPU"));
-        }
         let types = |args: &[Arg<'_>]| args.iter().map(Arg::tensor_type).collect::<Vec<_>>();
         let work = op.work(&types(call.inputs), &types(call.outputs));
         let work = (work.flops + work.bytes / 4.0) as u64;
@@ -157,8 +151,17 @@ impl Device for Gpu {
         &self.description
     }
 
-    fn kernel(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId> {
-        KERNELS.find(op, inputs, outputs)
+    fn kernel(
+        &self,
+        op: &Op,
+        inputs: &[TensorType],
+        outputs: &[TensorType],
+    ) -> std::result::Result<KernelId, Lack> {
+        let kernel = KERNELS.find(op, inputs, outputs)?;
+        // Kernels count elements in 32 bits.
+        let sizes = Sizes { bytes: self.max_block(), elements: i32::MAX as usize };
+        sizes.hold(inputs, outputs, self.workspace(kernel, op, inputs, outputs))?;
+        Ok(kernel)
     }
 
     fn accepts(&self, kernel: KernelId, op: &Op, input: usize, layout: &Layout) -> bool {

@@ -3,7 +3,7 @@
 use crate::adapters::find_adapters;
 use crate::device::PhysicalGpu;
 use situ_core::{Budget, DType, DeviceId, DeviceKind, Error, Layout, Scalar, Shape, TensorType};
-use situ_device::{Arg, Call, Device, Open, Physical, Region};
+use situ_device::{Arg, Call, Device, Lack, Open, Physical, Region};
 use situ_ir::Op;
 use situ_ir::ops::Fill;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn a_gpu_describes_itself_and_has_kernels_for_its_three_dtypes() {
     let device = open(&gpu, 0, None).unwrap();
     let shape = Shape::SCALAR;
     let op = Op::from(Fill { shape, value: Scalar::F64(1.0) });
-    assert_eq!(device.kernel(&op, &[], &[TensorType::new(DType::F64, shape)]), None);
+    assert_eq!(device.kernel(&op, &[], &[TensorType::new(DType::F64, shape)]), Err(Lack::Kernel));
     assert_eq!(device.backlog(), 0.0);
     assert_eq!(device.lost(), None);
 }

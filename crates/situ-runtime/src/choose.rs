@@ -5,9 +5,10 @@
 
 use crate::config::{Config, PlacementRule, Table};
 use crate::constant::is_local;
+use crate::lacking::{self, Lacking};
 use crate::logical::{LogicalDevice, copy_seconds};
 use crate::storage::DeviceTensor;
-use situ_core::error::{NoKernel, NoSuchDevice};
+use situ_core::error::NoSuchDevice;
 use situ_core::{DeviceId, DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
 use situ_device::KernelId;
 use situ_ir::{Op, Work};
@@ -33,8 +34,13 @@ pub(crate) struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    fn kernel(&self, device: &LogicalDevice) -> Option<KernelId> {
-        device.device().ok()?.kernel(self.op, self.input_types, self.output_types)
+    fn kernel(&self, device: &LogicalDevice) -> std::result::Result<KernelId, Lacking> {
+        lacking::kernel(device, self.op, self.input_types, self.output_types)
+    }
+
+    /// Why this is not on a device that lacks something for it.
+    fn reason(&self, lacking: Lacking, wanted: &LogicalDevice) -> Reason {
+        lacking.reason(self.op.name(), self.dtype(), wanted.id())
     }
 
     fn work(&self) -> Work {
@@ -85,20 +91,17 @@ pub(crate) fn choose<'t>(
     match matching.as_slice() {
         [] => fallback(table, config, request, candidate, None),
         [only] => match candidate.kernel(only) {
-            Some(kernel) => {
-                Ok(Choice { device: only, kernel, reason: Reason::Requested, extra_seconds: 0.0 })
-            }
-            None => {
-                // A device that is lost, or can't be opened, lacks no kernel: that is another error.
-                only.device()?;
-                fallback(table, config, request, candidate, Some(only))
-            }
+            Ok(kernel) => Ok(Choice { device: only, kernel, reason: Reason::Requested, extra_seconds: 0.0 }),
+            Err(lacking) => fallback(table, config, request, candidate, Some((only, lacking))),
         },
         several => {
             let rule = config.rule;
             match unscoped(table, rule, candidate, |d| several.iter().any(|s| s.id() == d.id())) {
                 Ok(choice) => Ok(Choice { reason: Reason::Requested, ..choice }),
-                Err(_) => fallback(table, config, request, candidate, Some(several[0])),
+                Err(error) => match candidate.kernel(several[0]) {
+                    Ok(_) => Err(error),
+                    Err(lacking) => fallback(table, config, request, candidate, Some((several[0], lacking))),
+                },
             }
         }
     }
@@ -124,10 +127,8 @@ fn unscoped<'t>(
         && allowed(only)
     {
         return match candidate.kernel(only) {
-            Some(kernel) => {
-                Ok(Choice { device: only, kernel, reason: Reason::OnlyDevice, extra_seconds: 0.0 })
-            }
-            None => Err(no_kernel_anywhere(candidate)),
+            Ok(kernel) => Ok(Choice { device: only, kernel, reason: Reason::OnlyDevice, extra_seconds: 0.0 }),
+            Err(_) => Err(nowhere(table, candidate)),
         };
     }
     match rule {
@@ -138,16 +139,17 @@ fn unscoped<'t>(
                     .iter()
                     .filter(move |d| d.id().kind == kind)
                     .filter(|d| allowed(d))
-                    .find_map(|device| candidate.kernel(device).map(|kernel| (device, kernel)))
+                    .find_map(|device| Some((device, candidate.kernel(device).ok()?)))
             };
             if let Some((device, kernel)) = with_kernel(DeviceKind::Gpu) {
                 return Ok(Choice { device, kernel, reason: Reason::PreferGpu, extra_seconds: 0.0 });
             }
             match with_kernel(DeviceKind::Cpu) {
                 Some((device, kernel)) => {
-                    Ok(Choice { device, kernel, reason: Reason::OnlyDevice, extra_seconds: 0.0 })
+                    let reason = too_large(table, candidate, allowed).unwrap_or(Reason::OnlyDevice);
+                    Ok(Choice { device, kernel, reason, extra_seconds: 0.0 })
                 }
-                None => Err(no_kernel_anywhere(candidate)),
+                None => Err(nowhere(table, candidate)),
             }
         }
         // A scope that leaves a choice, under `Manual` too, leaves it to `Auto`.
@@ -195,7 +197,7 @@ fn auto<'t>(
             }
         }
         if other.is_none_or(|(_, begins)| here <= begins)
-            && let Some(kernel) = candidate.kernel(device)
+            && let Ok(kernel) = candidate.kernel(device)
         {
             let reason = match other {
                 Some((than, begins)) => {
@@ -216,7 +218,7 @@ fn auto<'t>(
     let mut second: Option<(DeviceId, f64)> = None;
     let mut fastest: Option<(DeviceId, f64)> = None;
     for device in table.devices.iter().filter(|d| allowed(d)) {
-        let Some(kernel) = candidate.kernel(device) else { continue };
+        let Ok(kernel) = candidate.kernel(device) else { continue };
         let seconds = candidate.seconds(device, &work);
         let compute = device.seconds(&work);
         if fastest.is_none_or(|(_, least)| compute < least) {
@@ -234,9 +236,9 @@ fn auto<'t>(
             }
         }
     }
-    let Some((device, kernel, seconds)) = best else { return Err(no_kernel_anywhere(candidate)) };
+    let Some((device, kernel, seconds)) = best else { return Err(nowhere(table, candidate)) };
     let reason = match (second, fastest) {
-        (None, _) => Reason::OnlyDevice,
+        (None, _) => too_large(table, candidate, allowed).unwrap_or(Reason::OnlyDevice),
         (Some((_, s)), Some((quickest, _))) if quickest != device.id() => {
             Reason::CheaperThanMoving { to: quickest, saves: s - seconds }
         }
@@ -245,13 +247,25 @@ fn auto<'t>(
     Ok(Choice { device, kernel, reason, extra_seconds: 0.0 })
 }
 
-/// The scope can't be met: `wanted` exists and has no kernel, or does not exist at all.
+/// Why an op is on the only device that can run it, if others could but for its size.
+fn too_large(
+    table: &Table,
+    candidate: &Candidate<'_>,
+    allowed: impl Fn(&LogicalDevice) -> bool,
+) -> Option<Reason> {
+    table.devices.iter().filter(|d| allowed(d)).find_map(|device| match candidate.kernel(device) {
+        Err(lacking @ Lacking::Size(_)) => Some(candidate.reason(lacking, device)),
+        _ => None,
+    })
+}
+
+/// The scope can't be met: `wanted` exists and lacks something, or does not exist at all.
 fn fallback<'t>(
     table: &'t Table,
     config: &Config,
     request: &Request,
     candidate: &Candidate<'_>,
-    wanted: Option<&Arc<LogicalDevice>>,
+    wanted: Option<(&Arc<LogicalDevice>, Lacking)>,
 ) -> Result<Choice<'t>> {
     let kind = match &request.spec.kind {
         Some(DeviceType::Cpu) => Some(DeviceKind::Cpu),
@@ -260,36 +274,29 @@ fn fallback<'t>(
         None => None,
     };
     if request.fallback.unwrap_or(config.fallback) == Policy::Forbid {
-        let Some(wanted) = wanted else { return Err(no_such_device(table, request)) };
-        let have = table.devices.iter().filter(|d| candidate.kernel(d).is_some()).map(|d| d.id()).collect();
-        return Err(Error::NoKernel(Box::new(NoKernel {
-            op: candidate.op.name(),
-            dtype: candidate.dtype(),
-            device: Some(wanted.id()),
-            have,
-        })));
+        let Some((wanted, lacking)) = wanted else { return Err(no_such_device(table, request)) };
+        let able = table.devices.iter().filter(|d| candidate.kernel(d).is_ok()).map(|d| d.id()).collect();
+        return Err(lacking.error(candidate.op.name(), candidate.dtype(), wanted, able));
     }
     let reason = match wanted {
-        Some(wanted) => {
-            Reason::NoKernel { op: candidate.op.name(), dtype: candidate.dtype(), wanted: wanted.id() }
-        }
+        Some((wanted, lacking)) => candidate.reason(lacking, wanted),
         None => Reason::NoSuchDevice { kind, index: request.spec.index },
     };
     // The same type first, then the CPU.
     let same_type = table.devices.iter().filter(|d| Some(d.id().kind) == kind);
     let cpus = table.devices.iter().filter(|d| d.id().kind == DeviceKind::Cpu);
     for device in same_type.chain(cpus) {
-        if wanted.is_some_and(|w| w.id() == device.id()) {
+        if wanted.is_some_and(|(w, _)| w.id() == device.id()) {
             continue;
         }
-        if let Some(kernel) = candidate.kernel(device) {
+        if let Ok(kernel) = candidate.kernel(device) {
             let work = candidate.work();
-            let there = wanted.map_or(0.0, |w| candidate.seconds(w, &work));
+            let there = wanted.map_or(0.0, |(w, _)| candidate.seconds(w, &work));
             let extra_seconds = candidate.seconds(device, &work) - there;
             return Ok(Choice { device, kernel, reason, extra_seconds });
         }
     }
-    Err(no_kernel_anywhere(candidate))
+    Err(nowhere(table, candidate))
 }
 
 #[cold]
@@ -298,11 +305,7 @@ fn no_such_device(table: &Table, request: &Request) -> Error {
 }
 
 #[cold]
-fn no_kernel_anywhere(candidate: &Candidate<'_>) -> Error {
-    Error::NoKernel(Box::new(NoKernel {
-        op: candidate.op.name(),
-        dtype: candidate.dtype(),
-        device: None,
-        have: Vec::new(),
-    }))
+fn nowhere(table: &Table, candidate: &Candidate<'_>) -> Error {
+    let lacking = table.devices.iter().filter_map(|d| Some((&**d, candidate.kernel(d).err()?)));
+    lacking::none_able(candidate.op.name(), candidate.dtype(), lacking)
 }

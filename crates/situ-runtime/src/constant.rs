@@ -1,13 +1,14 @@
 //! Host data becoming tensors, and tensors moved by name.
 
 use crate::config::PlacementRule;
+use crate::lacking::{self, Lacking};
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
 use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, Purpose};
-use situ_core::error::{NoKernel, NoSuchDevice};
+use situ_core::error::NoSuchDevice;
 use situ_core::{DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
 use std::panic::Location;
 use std::sync::Arc;
@@ -109,37 +110,33 @@ impl Inner {
             Error::config("a tensor of host data", "no CPU is visible", "make CPU:0 visible")
         })?;
         if request.spec.is_empty() {
+            let with_the_host = Reason::Colocated { with: "the host's data" };
             let gpu = table.devices.iter().find(|d| d.id().kind == DeviceKind::Gpu);
-            return Ok(match (state.config.rule, gpu) {
-                (PlacementRule::PreferGpu, Some(gpu)) if gpu.dtypes().contains(&ty.dtype) => {
-                    (gpu, Reason::PreferGpu)
-                }
-                _ => (cpu, Reason::Colocated { with: "the host's data" }),
+            let Some(gpu) = gpu.filter(|_| state.config.rule == PlacementRule::PreferGpu) else {
+                return Ok((cpu, with_the_host));
+            };
+            return Ok(match lacking::holds(gpu, ty) {
+                Ok(()) => (gpu, Reason::PreferGpu),
+                Err(lacking @ Lacking::Size(_)) => (cpu, lacking.reason("constant", ty.dtype, gpu.id())),
+                Err(_) => (cpu, with_the_host),
             });
         }
         let local = is_local(request);
         let wanted = table.devices.iter().find(|d| local && d.id().is_allowed_by(&request.spec));
         let forbid = request.fallback.unwrap_or(state.config.fallback) == Policy::Forbid;
-        match wanted {
-            Some(device) if device.dtypes().contains(&ty.dtype) => Ok((device, Reason::Requested)),
-            Some(device) if forbid => Err(Error::NoKernel(Box::new(NoKernel {
-                op: "constant",
-                dtype: ty.dtype,
-                device: Some(device.id()),
-                have: table
-                    .devices
-                    .iter()
-                    .filter(|d| d.dtypes().contains(&ty.dtype))
-                    .map(|d| d.id())
-                    .collect(),
-            }))),
-            Some(device) => {
+        match wanted.map(|device| (device, lacking::holds(device, ty))) {
+            Some((device, Ok(()))) => Ok((device, Reason::Requested)),
+            Some((device, Err(lacking))) if forbid => {
+                let able = table.devices.iter().filter(|d| lacking::holds(d, ty).is_ok());
+                Err(lacking.error("constant", ty.dtype, device, able.map(|d| d.id()).collect()))
+            }
+            Some((device, Err(lacking))) => {
                 // The same type first, then the CPU.
                 let alike = |d: &&Arc<LogicalDevice>| {
-                    d.id().kind == device.id().kind && d.dtypes().contains(&ty.dtype)
+                    d.id().kind == device.id().kind && lacking::holds(d, ty).is_ok()
                 };
                 let instead = table.devices.iter().find(alike).unwrap_or(cpu);
-                Ok((instead, Reason::NoKernel { op: "constant", dtype: ty.dtype, wanted: device.id() }))
+                Ok((instead, lacking.reason("constant", ty.dtype, device.id())))
             }
             None => {
                 let same_kind = |d: &&Arc<LogicalDevice>| {
@@ -180,6 +177,12 @@ impl Inner {
                 available: state.table.ids(),
             }))
         })?;
+        let ty = tensor.tensor_type();
+        if tensor.device() != device.id()
+            && let Err(lacking @ Lacking::Size(_)) = lacking::holds(device, ty)
+        {
+            return Err(lacking.error("to_device", ty.dtype, device, Vec::new()));
+        }
         let purpose =
             Purpose { cause: Cause::Explicit, op: "to_device", reason: Reason::Requested, location };
         transfer::copy(&state.table, &self.ledger, tensor, device, purpose)

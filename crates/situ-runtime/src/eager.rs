@@ -259,7 +259,7 @@ impl Inner {
             let dtype = op.kernel_dtype(inputs, outputs);
             self.notices.say_once(Topic::Fallback, op.name(), dtype, wanted, || {
                 let cost = match choice.reason {
-                    Reason::NoKernel { .. } if choice.extra_seconds > 0.0 => {
+                    Reason::NoKernel { .. } | Reason::TooLarge { .. } if choice.extra_seconds > 0.0 => {
                         format!(", about {} longer than there", reason::seconds(choice.extra_seconds))
                     }
                     _ => String::new(),

@@ -11,6 +11,7 @@ mod constant;
 pub mod costs;
 mod eager;
 pub mod function;
+mod lacking;
 mod ledger;
 mod logical;
 mod notice;

@@ -5,7 +5,7 @@ use crate::ledger::{Cause, Ledger};
 use crate::logical::LogicalDevice;
 use crate::storage::{Checks, DeviceTensor};
 use situ_core::{DType, DeviceKind, Error, Layout, Reason, Result, Shape};
-use situ_device::{Arg, Call, Region};
+use situ_device::{Arg, Call, Lack, Region};
 use situ_ir::Op;
 use situ_ir::ops::Dense;
 use std::panic::Location;
@@ -48,10 +48,13 @@ pub(crate) fn dense_copy(
     let device = logical.device()?;
     let op = Op::from(Dense);
     let ty = [tensor.tensor_type()];
-    let kernel = device.kernel(&op, &ty, &ty).ok_or_else(|| Error::Kernel {
+    let kernel = device.kernel(&op, &ty, &ty).map_err(|lack| Error::Kernel {
         op: "dense",
         device: logical.id(),
-        why: format!("a view of {} can't be made dense here", tensor.dtype),
+        why: match lack {
+            Lack::Kernel => format!("a view of {} can't be made dense here", tensor.dtype),
+            Lack::TooLarge(excess) => format!("a view can't be made dense here: {excess}"),
+        },
     })?;
     let mut out = logical.tensor(ty[0], "dense", tensor.reason)?;
     let outputs = [out.arg()];

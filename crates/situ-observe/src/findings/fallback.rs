@@ -7,10 +7,7 @@ use situ_core::reason::seconds;
 
 pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
     for (number, plan, calls) in called(record) {
-        let fell = |n: &usize| {
-            let reason = &plan.nodes[*n].reason;
-            reason.wanted.is_some() && reason.rule != "memory limit"
-        };
+        let fell = |n: &usize| plan.nodes[*n].fell_back();
         let nodes: Vec<usize> = (0..plan.nodes.len()).filter(fell).collect();
         let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
         for n in nodes {
@@ -56,6 +53,10 @@ fn remedy(rule: &str, dtype: &str) -> String {
     match (rule, narrow) {
         ("no kernel", Some(narrow)) => format!("Cast to {narrow}, or leave the scope out."),
         ("no kernel", None) => "Leave the scope out, or write it with ops that the device has.".to_string(),
+        ("too large", _) => {
+            "Split it into smaller parts (a smaller batch), or leave the scope out.".to_string()
+        }
+        ("not opened", _) => "Raise its memory limit, or look at its driver with `situ doctor`.".to_string(),
         ("device lost", _) => "The device was lost: look at its driver.".to_string(),
         _ => "Name a device that exists (`situ devices` lists them), or leave the scope out.".to_string(),
     }

@@ -57,11 +57,9 @@ impl Plans {
         self.list[plan].nodes[node].full_name()
     }
 
-    /// The nodes of a plan that fell back, and the device that was asked for. A limit that placement met is none: nobody asked for
-    /// the device that is full.
+    /// The nodes of a plan that fell back, and the device that was asked for.
     pub(super) fn fallbacks(&self, plan: usize) -> Vec<(usize, String)> {
-        let nodes =
-            self.list[plan].nodes.iter().enumerate().filter(|(_, node)| node.reason.rule != "memory limit");
+        let nodes = self.list[plan].nodes.iter().enumerate().filter(|(_, node)| node.fell_back());
         nodes.filter_map(|(n, node)| Some((n, node.reason.wanted.clone()?))).collect()
     }
 

@@ -179,6 +179,17 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether it is not where it was asked to be. A limit that placement met is no fallback: nobody asked for the device that is
+    /// full, or too small.
+    pub fn fell_back(&self) -> bool {
+        let met = match self.reason.rule.as_str() {
+            "memory limit" => true,
+            "too large" => self.requested.is_empty(),
+            _ => false,
+        };
+        self.reason.wanted.is_some() && !met
+    }
+
     /// Whether something runs for it: it is not given, and no mere view.
     pub fn runs(&self) -> bool {
         matches!(self.kind, NodeKind::Op | NodeKind::Cond | NodeKind::While)

@@ -2,8 +2,9 @@
 
 use crate::config::{Config, PlacementRule, Table};
 use crate::constant::is_local;
+use crate::lacking::{self, Lacking};
 use crate::logical::LogicalDevice;
-use situ_core::error::{NoKernel, NoSuchDevice};
+use situ_core::error::NoSuchDevice;
 use situ_core::{DType, DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
 use situ_ir::{Content, Graph, Node, Op};
 use smallvec::{SmallVec, smallvec};
@@ -106,7 +107,7 @@ impl Scene<'_> {
         let request = Request { spec: self.table.devices[device].id().spec(), ..self.request(node) };
         let devices = &self.table.devices;
         let able: SmallVec<[usize; 4]> =
-            (0..devices.len()).filter(|&d| can_run(graph, node, &devices[d])).collect();
+            (0..devices.len()).filter(|&d| can_run(graph, node, &devices[d]).is_ok()).collect();
         let found = self.requested(graph, node, &request, &able)?;
         let reason = match found.reason {
             Some(Reason::Requested) => Some(Reason::Colocated { with: "its largest input" }),
@@ -118,14 +119,25 @@ impl Scene<'_> {
     fn of(&self, graph: &Graph, node: &Node) -> Result<Candidates> {
         let request = self.request(node);
         let devices = &self.table.devices;
-        let able: SmallVec<[usize; 4]> =
-            (0..devices.len()).filter(|&d| can_run(graph, node, &devices[d])).collect();
+        let mut able: SmallVec<[usize; 4]> = SmallVec::new();
+        let mut lacking: SmallVec<[(usize, Lacking); 4]> = SmallVec::new();
+        for (d, device) in devices.iter().enumerate() {
+            match can_run(graph, node, device) {
+                Ok(()) => able.push(d),
+                Err(lack) => lacking.push((d, lack)),
+            }
+        }
+        let (op, dtype) = (node.content.name(), dtype(graph, node));
         if able.is_empty() {
-            let (op, dtype) = (node.content.name(), dtype(graph, node));
-            return Err(Error::NoKernel(Box::new(NoKernel { op, dtype, device: None, have: Vec::new() })));
+            let lacking = lacking.iter().map(|&(d, lacking)| (&*devices[d], lacking));
+            return Err(lacking::none_able(op, dtype, lacking));
         }
         if request.spec.is_empty() {
-            return Ok(Candidates { devices: able, reason: None });
+            let of_size = lacking.iter().find(|(_, lacking)| matches!(lacking, Lacking::Size(_)));
+            let left_out = of_size.map(|&(d, lacking)| lacking.reason(op, dtype, devices[d].id()));
+            // Where a choice is left, the placer says why.
+            let reason = left_out.filter(|_| able.len() == 1);
+            return Ok(Candidates { devices: able, reason });
         }
         self.requested(graph, node, &request, &able)
     }
@@ -153,19 +165,15 @@ impl Scene<'_> {
             return Ok(Candidates { devices: matching, reason: Some(Reason::Requested) });
         }
         let wanted = (0..devices.len()).find(matches);
+        let wanted = wanted.and_then(|d| Some((d, can_run(graph, node, &devices[d]).err()?)));
         let dtype = dtype(graph, node);
         if request.fallback.unwrap_or(self.config.fallback) == Policy::Forbid {
-            let Some(wanted) = wanted else { return Err(asked()) };
-            devices[wanted].device()?;
-            let have = able.iter().map(|&d| devices[d].id()).collect();
-            let device = Some(devices[wanted].id());
-            return Err(Error::NoKernel(Box::new(NoKernel { op: node.content.name(), dtype, device, have })));
+            let Some((wanted, lacking)) = wanted else { return Err(asked()) };
+            let able = able.iter().map(|&d| devices[d].id()).collect();
+            return Err(lacking.error(node.content.name(), dtype, &devices[wanted], able));
         }
         let reason = match wanted {
-            Some(wanted) if devices[wanted].lost().is_some() => {
-                Reason::DeviceLost { wanted: devices[wanted].id() }
-            }
-            Some(wanted) => Reason::NoKernel { op: node.content.name(), dtype, wanted: devices[wanted].id() },
+            Some((wanted, lacking)) => lacking.reason(node.content.name(), dtype, devices[wanted].id()),
             None => Reason::NoSuchDevice { kind, index: request.spec.index },
         };
         // Another of the kind that was asked for comes first, then a CPU.
@@ -183,17 +191,19 @@ pub(crate) fn dtype(graph: &Graph, node: &Node) -> DType {
     }
 }
 
-/// Whether a device has every kernel a node needs; of a branch, those of the graphs within.
-pub(crate) fn can_run(graph: &Graph, node: &Node, device: &Arc<LogicalDevice>) -> bool {
-    let whole = |g: &Graph| g.nodes().iter().all(|n| can_run(g, n, device));
+/// Whether a device has every kernel a node needs, for its sizes, or what it lacks; of a branch, for the graphs within.
+pub(crate) fn can_run(
+    graph: &Graph,
+    node: &Node,
+    device: &Arc<LogicalDevice>,
+) -> std::result::Result<(), Lacking> {
+    let whole = |g: &Graph| g.nodes().iter().try_for_each(|n| can_run(g, n, device));
     match &node.content {
-        Content::Input(_) | Content::Capture(_) | Content::Variable(_) => true,
-        Content::Op(op) if is_view(op) => true,
-        Content::Op(op) => {
-            device.device().is_ok_and(|d| d.kernel(op, &input_types(graph, node), &node.types).is_some())
-        }
-        Content::Cond(cond) => whole(&cond.then) && whole(&cond.otherwise),
-        Content::While(repeated) => whole(&repeated.condition) && whole(&repeated.body),
+        Content::Input(_) | Content::Capture(_) | Content::Variable(_) => Ok(()),
+        Content::Op(op) if is_view(op) => Ok(()),
+        Content::Op(op) => lacking::kernel(device, op, &input_types(graph, node), &node.types).map(|_| ()),
+        Content::Cond(cond) => whole(&cond.then).and_then(|()| whole(&cond.otherwise)),
+        Content::While(repeated) => whole(&repeated.condition).and_then(|()| whole(&repeated.body)),
     }
 }
 

@@ -203,10 +203,10 @@ fn announce(inner: &Inner, state: &State, scene: &Scene<'_>, graph: &Graph, plac
             let text = format!("{op} -> {ran}: {why} ({}), in a function", node.source);
             inner.notices.say(Topic::Placement, text);
         }
-        // A limit met by placement is no fallback: nobody asked for the device that is full.
-        let Some(wanted) = why.wanted().filter(|_| !matches!(why, Reason::MemoryLimit { .. })) else {
-            continue;
-        };
+        // A limit met by placement is no fallback: nobody asked for the device that is full, or too small.
+        let unasked = scene.request(node).spec.is_empty() && matches!(why, Reason::TooLarge { .. });
+        let met = unasked || matches!(why, Reason::MemoryLimit { .. });
+        let Some(wanted) = why.wanted().filter(|_| !met) else { continue };
         let location = node.source.0.unwrap_or(Location::caller());
         inner.ledger.book_planned_fallback(wanted, ran, op, location);
         if scene.request(node).fallback.unwrap_or(state.config.fallback) == Policy::Warn {

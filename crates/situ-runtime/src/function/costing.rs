@@ -163,9 +163,9 @@ impl Costing<'_> {
             let Content::Op(op) = &node.content else { return 0 };
             let able = candidates[id.index()].as_ref().is_some_and(|c| c.devices.contains(&device));
             let types = input_types(graph, node);
-            match target.kernel(op, &types, &node.types).filter(|_| able) {
-                Some(kernel) => target.workspace(kernel, op, &types, &node.types),
-                None => 0,
+            match target.kernel(op, &types, &node.types) {
+                Ok(kernel) if able => target.workspace(kernel, op, &types, &node.types),
+                _ => 0,
             }
         };
         graph.iter().map(of).max().unwrap_or(0) as f64

@@ -6,6 +6,7 @@ use super::costing::seconds_on;
 use super::explain::{Alternative, Explanation};
 use super::measure::Measured;
 use super::plan::{Action, Step};
+use crate::lacking::Lacking;
 use situ_core::{DType, DeviceId, DeviceSpec, Reason, TensorType};
 use situ_ir::graph::Source;
 use situ_ir::passes::Report;
@@ -143,7 +144,7 @@ impl Blueprint {
         let is_view = matches!(&node.content, Content::Op(op) if is_view(op));
         let runs = !is_view && !node.content.is_source();
         let costs = || {
-            self.plan.devices.iter().filter(|d| can_run(&self.graph, node, d)).map(|logical| {
+            self.plan.devices.iter().filter(|d| can_run(&self.graph, node, d).is_ok()).map(|logical| {
                 let measured = measured.seconds(id, logical.id());
                 (logical.id(), measured.unwrap_or_else(|| seconds_on(logical, &self.graph, node)))
             })
@@ -176,8 +177,8 @@ impl Blueprint {
             return Vec::new();
         }
         let able = self.plan.devices.iter().filter(|logical| {
-            let has = |device: &dyn situ_device::Device| device.kernel(op, &inputs, &outputs).is_some();
-            !can_run(&self.graph, node, logical) && logical.device().is_ok_and(has)
+            let has = |device: &dyn situ_device::Device| device.kernel(op, &inputs, &outputs).is_ok();
+            can_run(&self.graph, node, logical) == Err(Lacking::Kernel) && logical.device().is_ok_and(has)
         });
         able.map(|logical| (logical.id(), logical.seconds(&op.work(&inputs, &outputs)))).collect()
     }

@@ -185,7 +185,7 @@ impl Lowering<'_> {
         let logical = self.devices[device].clone();
         let target = logical.device()?;
         let kernel = target.kernel(op, &types, &node.types);
-        let kernel = kernel.ok_or_else(|| self.broken(id, "it was placed where it has no kernel"))?;
+        let kernel = kernel.map_err(|_| self.broken(id, "it was placed where it has no kernel"))?;
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for (index, &value) in node.inputs.iter().enumerate() {
             let mut operand = self.on(value, device, id)?;
@@ -299,7 +299,7 @@ impl Lowering<'_> {
 
     fn can_make_dense(&self, device: DeviceIndex, dtype: situ_core::DType) -> bool {
         let ty = [TensorType::new(dtype, situ_core::Shape::SCALAR)];
-        self.devices[device].device().is_ok_and(|d| d.kernel(&Op::from(Dense), &ty, &ty).is_some())
+        self.devices[device].device().is_ok_and(|d| d.kernel(&Op::from(Dense), &ty, &ty).is_ok())
     }
 
     /// A copy of a dense value on another device, for all that read it there.
@@ -373,7 +373,7 @@ impl Lowering<'_> {
         let op = Op::from(Dense);
         let logical = self.devices[device].clone();
         let kernel = logical.device()?.kernel(&op, &ty, &ty);
-        let kernel = kernel.ok_or_else(|| self.broken(node, "a view can't be made dense there"))?;
+        let kernel = kernel.map_err(|_| self.broken(node, "a view can't be made dense there"))?;
         let out = self.fresh(device, ty[0], "dense");
         let seconds = logical.costs().compute(&op.work(&ty, &ty));
         self.drafts.push(Draft {

@@ -3,7 +3,7 @@
 use crate::listening::Heard;
 use situ_core::{DType, DeviceId, DeviceKind, Error, Policy, Reason, Result};
 use situ_runtime::{Cause, LogicalConfig, PlacementRule, Topic};
-use situ_tensor::{Variable, device, fallback_policy, tensor, with_device, with_runtime, zeros};
+use situ_tensor::{Function, Variable, device, fallback_policy, tensor, with_device, with_runtime, zeros};
 use situ_testkit::machines::{CPU, GPU, cpu, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
 
@@ -173,6 +173,43 @@ fn a_type_that_no_machine_here_has_is_an_error_under_any_policy() -> Result<()> 
             let error = with_device("/device:TPU:0", || x.add(&x)).unwrap_err();
             assert!(error.to_string().contains("TPU"), "{error}");
         }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_limit_too_small_to_open_the_device_is_a_fallback_like_any_other() -> Result<()> {
+    let runtime = cpu_and(&[&SimulatedGpu::new().staging(1 << 16)]);
+    runtime.set_logical_devices(GPU, &[LogicalConfig::limit(1)])?;
+    let heard = Heard::from(&runtime);
+    with_runtime(&runtime, || {
+        let here = tensor([1.0f32, 2.0])?;
+        let double = Function::new(|x| x.add(x));
+        let unopened = Reason::Unopened { wanted: GPU };
+        for policy in [Policy::Allow, Policy::Warn] {
+            runtime.set_fallback_policy(policy)?;
+            let op = with_device("/GPU:0", || here.add(&here))?;
+            let data = with_device("/GPU:0", || tensor([1.0f32]))?;
+            let called = with_device("/GPU:0", || double.call(&here))?;
+            assert_eq!([&op, &data, &called].map(|t| t.device()), [CPU; 3], "{policy:?}");
+            assert_eq!([&op, &data].map(|t| t.reason()), [unopened; 2], "{policy:?}");
+            let places = with_device("/GPU:0", || double.places(&[&here]))?;
+            assert!(places.iter().any(|p| p.reason == unopened), "{places:?}");
+            assert_eq!(called.to_vec::<f32>()?, [2.0, 4.0]);
+        }
+        let said = heard.about(Topic::Fallback);
+        assert!(said.iter().any(|s| s.contains("add runs on CPU:0: GPU:0 can't be opened")), "{said:?}");
+        runtime.set_fallback_policy(Policy::Forbid)?;
+        for error in [
+            with_device("/GPU:0", || here.add(&here)).unwrap_err(),
+            with_device("/GPU:0", || tensor([1.0f32])).unwrap_err(),
+            with_device("/GPU:0", || Function::new(|x| x.add(x)).call(&here)).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::Config(_)), "{error}");
+            assert!(error.to_string().contains("the limit holds not even its staging"), "{error}");
+        }
+        // Named outright, it must be there.
+        assert!(matches!(here.to_device("/GPU:0").unwrap_err(), Error::Config(_)));
         Ok(())
     })
 }

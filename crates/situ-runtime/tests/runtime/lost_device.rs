@@ -1,6 +1,6 @@
 //! A device that is lost: its tensors are gone, everything else stays usable.
 
-use situ_core::{DType, Error, Result};
+use situ_core::{DType, Error, Policy, Reason, Result};
 use situ_tensor::{tensor, with_device, with_runtime, zeros};
 use situ_testkit::machines::{CPU, GPU, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
@@ -36,6 +36,11 @@ fn an_op_asked_to_run_there_says_that_it_is_lost() -> Result<()> {
         let here = tensor([1.0f32, 2.0])?;
         with_device("/GPU:0", || here.neg())?;
         gpu.controls().lose("unplugged");
+        // What can be elsewhere is, with the reason, as in a function; unless that is forbidden.
+        for moved in [with_device("/GPU:0", || here.neg())?, with_device("/GPU:0", || tensor([1.0f32]))?] {
+            assert_eq!((moved.device(), moved.reason()), (CPU, Reason::DeviceLost { wanted: GPU }));
+        }
+        runtime.set_fallback_policy(Policy::Forbid)?;
         let error = with_device("/GPU:0", || here.neg()).unwrap_err();
         assert!(matches!(error, Error::DeviceLost { device: GPU, .. }), "{error}");
         let error = with_device("/GPU:0", || tensor([1.0f32])).unwrap_err();

@@ -1,6 +1,6 @@
 //! Memory: figures, limits, growth, and giving back.
 
-use situ_core::{DType, DeviceSpec, Result};
+use situ_core::{DType, DeviceSpec, Error, Policy, Result};
 use situ_device::DeviceClass;
 use situ_runtime::{LogicalConfig, MemoryInfo, Runtime};
 use situ_tensor::{Tensor, device, with_device, with_runtime, zeros};
@@ -208,11 +208,20 @@ fn a_software_gpu_is_charged_to_the_host_as_well() -> Result<()> {
 fn a_tensor_beyond_the_largest_block_says_so() -> Result<()> {
     let runtime = cpu_and(&[&SimulatedGpu::new().max_block(1 << 20)]);
     with_runtime(&runtime, || {
-        let error = with_device("/GPU:0", || floats(1 << 20)).unwrap_err();
-        assert!(error.is_out_of_memory(), "{error}");
-        assert!(error.to_string().contains("one tensor of 4.0 MiB is beyond"), "{error}");
-        // Splitting it is possible, as is another device.
+        let large = with_device("/GPU:0", || floats(1 << 20))?;
+        let said = "too large for GPU:0: 4.0 MiB in one output, where 1.0 MiB is the most";
+        assert_eq!((large.device(), large.reason().to_string().as_str()), (CPU, said));
         assert_eq!(floats(1 << 20)?.device(), CPU);
+        runtime.set_fallback_policy(Policy::Forbid)?;
+        let error = with_device("/GPU:0", || floats(1 << 20)).unwrap_err();
+        let Error::TooLarge(report) = &error else { panic!("{error}") };
+        assert_eq!((report.excess.needs, report.excess.limit, report.device), (4 << 20, 1 << 20, GPU));
+        assert!(
+            error.to_string().starts_with("fill is too large for GPU:0: 4.0 MiB in one output"),
+            "{error}"
+        );
+        // What fits a block and not the limit is something else.
+        assert_eq!(with_device("/GPU:0", || floats(1 << 18))?.device(), GPU);
         Ok(())
     })
 }

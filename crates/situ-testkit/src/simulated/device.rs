@@ -5,7 +5,7 @@ use super::memory::{Held, HeldArg, hide};
 use super::physical::Nature;
 use super::queue::{Launch, Queue, Work};
 use situ_core::{DeviceId, Error, Layout, Reservation, Result, TensorType};
-use situ_device::{Arriving, Block, Call, Check, Description, Device, KernelId, Region};
+use situ_device::{Arriving, Block, Call, Check, Description, Device, KernelId, Lack, Region, Sizes};
 use situ_ir::Op;
 use situ_ir::ops::BinaryKind;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -104,12 +104,20 @@ impl Device for Simulated {
         &self.description
     }
 
-    fn kernel(&self, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> Option<KernelId> {
+    fn kernel(
+        &self,
+        op: &Op,
+        inputs: &[TensorType],
+        outputs: &[TensorType],
+    ) -> std::result::Result<KernelId, Lack> {
         let missing = |t: &TensorType| self.nature.missing_dtypes.contains(&t.dtype);
         if self.nature.missing_ops.contains(&op.name()) || inputs.iter().chain(outputs).any(missing) {
-            return None;
+            return Err(Lack::Kernel);
         }
-        self.inner.kernel(op, inputs, outputs)
+        let kernel = self.inner.kernel(op, inputs, outputs)?;
+        let sizes = Sizes { bytes: self.nature.max_block, elements: i32::MAX as usize };
+        sizes.hold(inputs, outputs, self.inner.workspace(kernel, op, inputs, outputs))?;
+        Ok(kernel)
     }
 
     fn accepts(&self, kernel: KernelId, op: &Op, input: usize, layout: &Layout) -> bool {

@@ -131,7 +131,7 @@ fn try_run_all(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Err
     let types: Vec<TensorType> = inputs.iter().map(|t| TensorType::new(t.dtype, *t.layout.shape())).collect();
     let types_out = op.infer(&types)?;
     let kernel =
-        device.kernel(&op, &types, &types_out).unwrap_or_else(|| panic!("{} has no kernel", op.name()));
+        device.kernel(&op, &types, &types_out).unwrap_or_else(|lack| panic!("{}: {lack:?}", op.name()));
     let dense: Vec<Option<Tensor>> = inputs
         .iter()
         .enumerate()
