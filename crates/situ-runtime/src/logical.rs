@@ -292,7 +292,8 @@ impl LogicalDevice {
     /// Remembers a launch that may still fail, until the next sync.
     pub(crate) fn watch(&self, check: &Arc<Check>) {
         let mut watched = self.watched();
-        if watched.len() >= 256 {
+        // Before it grows: what came out well is of no interest any more.
+        if watched.len() >= 256 && watched.len() == watched.capacity() {
             watched.retain(|c| !matches!(c.outcome(), Some(None)));
         }
         watched.push(check.clone());

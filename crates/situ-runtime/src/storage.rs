@@ -2,6 +2,7 @@
 
 use crate::logical::LogicalDevice;
 use crate::pool::Allocation;
+use crate::transfer;
 use situ_core::{DType, DeviceId, DeviceKind, Error, Layout, Reason, Result, Shape, TensorType};
 use situ_device::{Arg, Check, Region};
 use smallvec::SmallVec;
@@ -105,7 +106,7 @@ impl DeviceTensor {
         let region = Region { block, offset: offset + start, bytes: bytes - start };
         // SAFETY: a tensor's memory is written only by the launch that made it, which has ended on a CPU; the memory lives for as
         // long as the tensor.
-        unsafe { crate::transfer::host_bytes(&region, self.tensor_type().bytes()) }
+        unsafe { transfer::host_bytes(&region, self.tensor_type().bytes()) }
     }
 
     pub(crate) fn arg(&self) -> Arg<'_> {
@@ -149,6 +150,16 @@ impl DeviceTensor {
         if let Some(mut kept) = self.storage.replicas() {
             kept.clear();
         }
+    }
+
+    /// Waits for the outcome of all that it depends on, and returns the error of what failed. It waits for nothing where nothing is
+    /// open.
+    pub fn settle(&self) -> Result<()> {
+        if self.checks.is_empty() {
+            return Ok(());
+        }
+        transfer::await_checks(&self.checks, self.logical_device())?;
+        transfer::verdict(&self.checks)
     }
 
     /// The error of a launch this tensor depends on, once it is known.

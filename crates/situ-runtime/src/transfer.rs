@@ -4,8 +4,9 @@ use crate::config::Table;
 use crate::ledger::{Cause, Ledger};
 use crate::logical::LogicalDevice;
 use crate::storage::{Checks, DeviceTensor};
+use situ_core::error::Data;
 use situ_core::{DType, DeviceKind, Error, Layout, Reason, Result, Shape};
-use situ_device::{Arg, Call, Lack, Region};
+use situ_device::{Arg, Call, Check, Lack, Region};
 use situ_ir::Op;
 use situ_ir::ops::Dense;
 use std::panic::Location;
@@ -118,7 +119,7 @@ pub(crate) fn read(
             start.elapsed().as_secs_f64(),
         );
     }
-    source.poisoned()
+    source.settle()
 }
 
 /// Reads all memory that a view looks at, and picks the view's elements from it.
@@ -238,6 +239,49 @@ pub(crate) fn upload(
 pub(crate) fn open_checks(tensor: &DeviceTensor) -> Result<Checks> {
     tensor.poisoned()?;
     Ok(tensor.checks.iter().filter(|c| c.outcome().is_none()).cloned().collect())
+}
+
+/// Waits until checks are settled: on the device that holds what depends on them, or else on whichever one made it.
+pub(crate) fn await_checks(checks: &[Arc<Check>], holder: &LogicalDevice) -> Result<()> {
+    let open = || checks.iter().any(|check| check.outcome().is_none());
+    if open() {
+        holder.device()?.sync()?;
+    }
+    if open()
+        && let Some(runtime) = holder.runtime.upgrade()
+    {
+        for device in runtime.state().table.devices.iter().filter(|d| d.is_open()) {
+            if open() {
+                device.device()?.sync()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How settled checks came out: the error of the first that failed. The others are known to the program with it.
+pub(crate) fn verdict(checks: &[Arc<Check>]) -> Result<()> {
+    let mut failed: Option<Data> = None;
+    for check in checks {
+        match check.outcome() {
+            Some(None) => (),
+            Some(Some(data)) => {
+                check.report();
+                failed.get_or_insert_with(|| data.clone());
+            }
+            None => return Err(unknown()),
+        }
+    }
+    failed.map_or(Ok(()), |data| Err(Error::Data(Box::new(data))))
+}
+
+#[cold]
+fn unknown() -> Error {
+    Error::argument(
+        "check",
+        "its device has not said whether the data it met were good",
+        "the device may have failed in between; do it again",
+    )
 }
 
 #[cold]

@@ -1,12 +1,13 @@
 //! Lanes, waits and offsets: from drafts to a plan that can be run.
 
 use super::arena::{Known, Life, Lived, pack};
+use super::depends::Dependencies;
 use super::in_place;
 use super::lower::{Draft, Lowered};
-use super::plan::{Action, DeviceIndex, Lane, LaneIndex, Memory, Plan, Step, Yield};
+use super::plan::{Action, Buffer, DeviceIndex, Lane, LaneIndex, Memory, Plan, Step, Yield};
 use crate::logical::LogicalDevice;
 use situ_core::{DeviceKind, Reason};
-use situ_ir::{Content, Graph, Value};
+use situ_ir::{Graph, Value};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -76,7 +77,8 @@ pub(crate) fn assemble(
             checks - 1
         });
         let Draft { action, device, node, source, seconds, .. } = draft;
-        lanes[lane].steps.push(Step { action, device, node, source, waits, seconds, number, check });
+        let depends = None;
+        lanes[lane].steps.push(Step { action, device, node, source, waits, seconds, number, check, depends });
     }
     let now = in_place::join(&lanes, devices, &buffers, &mut lives);
     let operands = lanes.iter_mut().flat_map(|lane| &mut lane.steps).flat_map(|step| step.action.operands());
@@ -106,14 +108,22 @@ pub(crate) fn assemble(
             slots += 1;
         }
     }
-    let depends = dependencies(graph, &check_of);
-    let result = |operand, value: Value| Yield {
-        operand,
-        reason: assignment[value.node.index()].1,
-        checks: depends[value.node.index()].0.clone(),
-        sources: depends[value.node.index()].1.clone(),
-    };
-    let outputs = outputs.into_iter().map(|(operand, value)| result(operand, value)).collect();
+    let late_of = made_by_branches(&lanes, &buffers);
+    let depends = Dependencies::new(graph, checks, &check_of, &late_of);
+    for step in lanes.iter_mut().flat_map(|lane| &mut lane.steps) {
+        if matches!(step.action, Action::Cond { .. } | Action::While { .. }) {
+            let inputs = graph.nodes()[step.node.index()].inputs.iter().map(|input| input.node);
+            step.depends = Some(Box::new(depends.of(inputs)));
+        }
+    }
+    let ends = outputs.iter().map(|(_, value)| value).chain(updates.iter().map(|(_, _, value)| value));
+    let mut sources = depends.of(ends.map(|value| value.node)).sources;
+    let late = late_of.into_values().flatten().filter(|made| !sources.contains(made)).collect::<Vec<_>>();
+    sources.extend(late);
+    let result = |operand, value: Value| Yield { operand, reason: assignment[value.node.index()].1 };
+    let outputs = outputs.into_iter();
+    let outputs =
+        outputs.map(|(operand, value)| (result(operand, value), depends.of([value.node]))).collect();
     let updates = updates.into_iter().map(|(v, operand, value)| (v, result(operand, value))).collect();
     for (key, &lane) in &keys {
         if let LaneKey::Device(device, _) = *key
@@ -140,6 +150,7 @@ pub(crate) fn assemble(
         outputs,
         updates,
         checks,
+        sources,
         sent,
         slots,
     }
@@ -239,23 +250,13 @@ fn choose_lane(
     }
 }
 
-/// For each node the checks, and the sources with checks of their own, that it depends on.
-fn dependencies(graph: &Graph, check_of: &HashMap<u32, Vec<usize>>) -> Vec<(Vec<usize>, Vec<Memory>)> {
-    let mut all: Vec<(Vec<usize>, Vec<Memory>)> = Vec::with_capacity(graph.nodes().len());
-    for (id, node) in graph.iter() {
-        let mut checks = check_of.get(&id.0).cloned().unwrap_or_default();
-        let mut sources = match node.content {
-            Content::Input(n) => vec![Memory::Argument(n as usize)],
-            Content::Capture(n) => vec![Memory::Capture(n as usize)],
-            Content::Variable(n) => vec![Memory::Variable(n as usize)],
-            Content::Op(_) | Content::Cond(_) | Content::While(_) => Vec::new(),
-        };
-        for input in &node.inputs {
-            let (theirs, from) = &all[input.node.index()];
-            checks.extend(theirs.iter().filter(|c| !checks.contains(c)).copied().collect::<Vec<_>>());
-            sources.extend(from.iter().filter(|s| !sources.contains(s)).copied().collect::<Vec<_>>());
+/// Where the results of each branch and loop are, by their nodes.
+fn made_by_branches(lanes: &[Lane], buffers: &[Buffer]) -> HashMap<u32, Vec<Memory>> {
+    let mut made: HashMap<u32, Vec<Memory>> = HashMap::new();
+    for step in lanes.iter().flat_map(|lane| &lane.steps) {
+        if let Action::Cond { outputs, .. } | Action::While { outputs, .. } = &step.action {
+            made.entry(step.node.0).or_default().extend(outputs.iter().map(|o| buffers[o.buffer].memory));
         }
-        all.push((checks, sources));
     }
-    all
+    made
 }

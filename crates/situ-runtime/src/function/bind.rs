@@ -1,15 +1,18 @@
 //! The memory of one call: arenas, tensors of its own, and what it was given.
 
-use super::plan::{BufferIndex, Memory, Operand, Plan, Yield};
+use super::plan::{BufferIndex, Depends, DeviceIndex, Memory, Operand, Plan, Yield};
 use crate::storage::{Checks, DeviceTensor, Storage};
-use crate::transfer::open_checks;
+use crate::transfer::{await_checks, open_checks, verdict};
 use situ_core::{Error, Reason, Result, Shape, TensorType};
 use situ_device::{Arg, Arriving, Check, Region};
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Bytes on their way to the host, once they were asked for.
 type Sent = Option<Box<dyn Arriving>>;
+
+/// A check, and the device that knows how it comes out.
+type Kept = (DeviceIndex, Arc<Check>);
 
 /// Everything a call's steps read and write. All of it that can be is reserved before the first step.
 #[derive(Debug)]
@@ -20,7 +23,9 @@ pub(crate) struct Frame<'c> {
     variables: &'c [DeviceTensor],
     arenas: SmallVec<[SmallVec<[Storage; 1]>; 2]>,
     own: SmallVec<[OnceLock<DeviceTensor>; 2]>,
-    checks: SmallVec<[OnceLock<Arc<Check>>; 1]>,
+    checks: SmallVec<[OnceLock<Kept>; 1]>,
+    /// Checks of launches that the plan expected none of.
+    unforeseen: OnceLock<Mutex<Vec<Kept>>>,
     sent: SmallVec<[Mutex<Sent>; 1]>,
 }
 
@@ -55,7 +60,8 @@ impl<'c> Frame<'c> {
         }
         let checks = (0..plan.checks).map(|_| OnceLock::new()).collect();
         let sent = (0..plan.sent).map(|_| Mutex::default()).collect();
-        Ok(Frame { plan, arguments, captures, variables, arenas, own, checks, sent })
+        let unforeseen = OnceLock::new();
+        Ok(Frame { plan, arguments, captures, variables, arenas, own, checks, unforeseen, sent })
     }
 
     fn given(&self, memory: Memory) -> Option<&DeviceTensor> {
@@ -108,11 +114,20 @@ impl<'c> Frame<'c> {
         }
     }
 
-    /// Keeps the check of a launch.
-    pub(crate) fn keep_check(&self, number: Option<usize>, check: Option<Arc<Check>>) {
-        if let (Some(number), Some(check)) = (number, check) {
-            let _ = self.checks[number].set(check);
+    /// Keeps the check of a launch, and has the device tell of it where nobody reads what depends on it.
+    pub(crate) fn keep_check(&self, number: Option<usize>, device: DeviceIndex, check: Arc<Check>) {
+        self.plan.devices[device].watch(&check);
+        match number {
+            Some(number) => _ = self.checks[number].set((device, check)),
+            None => {
+                let unforeseen = self.unforeseen.get_or_init(Mutex::default);
+                unforeseen.lock().unwrap_or_else(|p| p.into_inner()).push((device, check));
+            }
         }
+    }
+
+    fn unforeseen(&self) -> Option<MutexGuard<'_, Vec<Kept>>> {
+        self.unforeseen.get().map(|kept| kept.lock().unwrap_or_else(|p| p.into_inner()))
     }
 
     /// Keeps bytes that are on their way; `None`: they have arrived.
@@ -125,18 +140,65 @@ impl<'c> Frame<'c> {
         self.sent[place].lock().unwrap_or_else(|p| p.into_inner()).take()
     }
 
-    /// A result, with the checks it depends on.
-    pub(crate) fn result(&self, result: &Yield) -> Result<DeviceTensor> {
-        let mut tensor = self.tensor(&result.operand, result.reason)?;
-        tensor.checks.extend(result.checks.iter().filter_map(|&c| self.checks[c].get().cloned()));
-        for &source in &result.sources {
+    /// Waits until every check of the call is settled, and of what it was given: the error of the first that failed. Where none
+    /// is open, nobody waits.
+    pub(crate) fn settle(&self) -> Result<()> {
+        let mut all = Checks::new();
+        for &source in &self.plan.sources {
+            if let Some(given) = self.given(source)
+                && !given.checks.is_empty()
+            {
+                await_checks(&given.checks, given.logical_device())?;
+                all.extend(given.checks.iter().cloned());
+            }
+        }
+        let unforeseen = self.unforeseen();
+        let unforeseen = unforeseen.iter().flat_map(|kept| kept.iter());
+        for (device, check) in self.checks.iter().filter_map(OnceLock::get).chain(unforeseen) {
+            if check.outcome().is_none() {
+                self.plan.devices[*device].device()?.sync()?;
+            }
+            all.push(check.clone());
+        }
+        verdict(&all)
+    }
+
+    fn own_checks(&self, depends: &Depends) -> impl Iterator<Item = &Arc<Check>> {
+        depends.checks.iter().filter_map(|&number| self.checks[number].get()).map(|(_, check)| check)
+    }
+
+    /// The error of what is known to have failed so far, of all that something depends on.
+    pub(crate) fn known(&self, depends: &Depends) -> Result<()> {
+        for &source in &depends.sources {
+            self.given(source).map_or(Ok(()), DeviceTensor::poisoned)?;
+        }
+        match self.own_checks(depends).find(|check| matches!(check.outcome(), Some(Some(_)))) {
+            Some(failed) => verdict(std::slice::from_ref(failed)),
+            None => Ok(()),
+        }
+    }
+
+    /// A result with what it depends on: its own checks, and all that nobody expected.
+    pub(crate) fn result(&self, result: &Yield, depends: &Depends) -> Result<DeviceTensor> {
+        let mut tensor = self.value(result)?;
+        for &source in &depends.sources {
             if let Some(given) = self.given(source)
                 && !given.checks.is_empty()
             {
                 tensor.checks.extend(open_checks(given)?);
             }
         }
+        let is_well = |check: &&Arc<Check>| matches!(check.outcome(), Some(None));
+        tensor.checks.extend(self.own_checks(depends).filter(|check| !is_well(check)).cloned());
+        if let Some(unforeseen) = self.unforeseen() {
+            tensor.checks.extend(unforeseen.iter().map(|(_, check)| check.clone()));
+        }
         Ok(tensor)
+    }
+
+    /// A result that depends on nothing that is open.
+    pub(crate) fn value(&self, result: &Yield) -> Result<DeviceTensor> {
+        self.tensor(&result.operand, result.reason)
     }
 }
 

@@ -62,8 +62,14 @@ pub(crate) fn run<R: Recorder>(call: &Invocation<'_, R>) -> Result<Outcome> {
         [only] => run.alone(only)?,
         _ => run.lanes()?,
     }
-    let outputs = plan.outputs.iter().map(|y| frame.result(y)).collect::<Result<_>>()?;
-    let updates = plan.updates.iter().map(|(v, y)| Ok((*v, frame.result(y)?))).collect::<Result<_>>()?;
+    if plan.updates.is_empty() {
+        let outputs = plan.outputs.iter().map(|(y, d)| frame.result(y, d)).collect::<Result<_>>()?;
+        return Ok(Outcome { outputs, updates: Vec::new() });
+    }
+    // A variable has no way back to what it was: it takes a value only when all went well that the call has done.
+    frame.settle()?;
+    let outputs = plan.outputs.iter().map(|(y, _)| frame.value(y)).collect::<Result<_>>()?;
+    let updates = plan.updates.iter().map(|(v, y)| Ok((*v, frame.value(y)?))).collect::<Result<_>>()?;
     Ok(Outcome { outputs, updates })
 }
 
@@ -292,8 +298,9 @@ impl<R: Recorder> Run<'_, R> {
                     location: step.source.0,
                     timing: self.call.recorder.timing(step.number),
                 };
-                let check = self.device(step.device)?.launch(&call)?;
-                self.frame.keep_check(step.check, check);
+                if let Some(check) = self.device(step.device)?.launch(&call)? {
+                    self.frame.keep_check(step.check, step.device, check);
+                }
                 Ok(())
             }
             Action::Ask { from, to, number, sent } => {
@@ -384,6 +391,8 @@ impl<R: Recorder> Run<'_, R> {
         let mut byte = [0];
         let location = step.source.0.unwrap_or(Location::caller());
         transfer::read(&self.call.runtime.inner.ledger, test, &mut byte, location)?;
+        // The read has settled what the device had to say: a decision by bad data is none.
+        step.depends.as_deref().map_or(Ok(()), |depends| self.frame.known(depends))?;
         Ok(byte[0] != 0)
     }
 

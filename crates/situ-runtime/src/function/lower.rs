@@ -5,7 +5,7 @@ use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Oper
 use crate::logical::{LogicalDevice, copy_seconds};
 use situ_core::{DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_ir::graph::Source;
-use situ_ir::ops::{BinaryKind, Dense};
+use situ_ir::ops::{Binary, BinaryKind, Dense, Step as FusedStep};
 use situ_ir::{Content, Graph, Node, NodeId, Op, Value, WorkClass};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -402,7 +402,16 @@ impl Lowering<'_> {
 fn may_find_bad_data(op: &Op) -> bool {
     match op {
         Op::Gather(_) | Op::ScatterAdd(_) | Op::SparseCrossEntropy(_) => true,
-        Op::Binary(binary) => matches!(binary.kind, BinaryKind::Div | BinaryKind::Rem),
+        Op::Binary(binary) => divides(binary),
+        Op::Fused(fused) => fused
+            .program
+            .steps()
+            .iter()
+            .any(|s| matches!(s, FusedStep::Binary(binary, ..) if divides(binary))),
         _ => false,
     }
+}
+
+fn divides(binary: &Binary) -> bool {
+    matches!(binary.kind, BinaryKind::Div | BinaryKind::Rem)
 }

@@ -13,6 +13,7 @@ mod candidates;
 mod compile;
 mod compiling;
 mod costing;
+mod depends;
 mod describe;
 mod elsewhere;
 mod execute;

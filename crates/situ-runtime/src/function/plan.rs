@@ -126,6 +126,8 @@ pub(crate) struct Step {
     pub(crate) number: usize,
     /// Where the check of this launch is kept, if it can find bad data after the call.
     pub(crate) check: Option<usize>,
+    /// What a branch or a loop depends on: it must not decide by what is known to be bad.
+    pub(crate) depends: Option<Box<Depends>>,
 }
 
 /// Steps that run one after the other.
@@ -136,15 +138,20 @@ pub(crate) struct Lane {
     pub(crate) within: Option<DeviceIndex>,
 }
 
-/// One result of the call.
+/// What a value depends on that may turn out bad.
+#[derive(Debug, Default)]
+pub(crate) struct Depends {
+    /// The plan's own checks, by their numbers.
+    pub(crate) checks: Vec<usize>,
+    /// The tensors whose own open checks count: arguments, captures, variables, and what branches have made.
+    pub(crate) sources: Vec<Memory>,
+}
+
+/// One result of the call, or the new value of a variable.
 #[derive(Debug)]
 pub(crate) struct Yield {
     pub(crate) operand: Operand,
     pub(crate) reason: Reason,
-    /// The checks it depends on.
-    pub(crate) checks: Vec<usize>,
-    /// The inputs (arguments, captures, variables) whose own open checks it depends on.
-    pub(crate) sources: Vec<Memory>,
 }
 
 /// What the executor runs.
@@ -159,9 +166,13 @@ pub(crate) struct Plan {
     pub(crate) arenas: Vec<Vec<usize>>,
     pub(crate) buffers: Vec<Buffer>,
     pub(crate) lanes: Vec<Lane>,
-    pub(crate) outputs: Vec<Yield>,
+    /// Results, and what each depends on.
+    pub(crate) outputs: Vec<(Yield, Depends)>,
+    /// New values of variables, by the variables' numbers. They are given only when every check of the call has come out well.
     pub(crate) updates: Vec<(usize, Yield)>,
     pub(crate) checks: usize,
+    /// The tensors whose own open checks count for anything in the call.
+    pub(crate) sources: Vec<Memory>,
     /// Copies to the host that are asked for ahead.
     pub(crate) sent: usize,
     /// How many tensors of its own a call has.
