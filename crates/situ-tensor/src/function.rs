@@ -4,6 +4,7 @@ use crate::current::current_runtime;
 use crate::scope::{current_request, enter};
 use crate::tape::is_recording;
 use crate::tensor::Tensor;
+use crate::together;
 use crate::trace::{self, Recorded, is_tracing};
 use situ_core::{DeviceId, Error, Request, Result, TensorType};
 use situ_ir::Graph;
@@ -26,6 +27,9 @@ const MANY_TRACES: usize = 8;
 type Body = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync;
 
 /// A compiled closure.
+///
+/// A call that fails changes no variable, on any device: where it assigns some, it waits for what its ops have to say about their data
+/// (labels and indices in range, no integer divided by zero) before the first one takes its value.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -186,11 +190,15 @@ impl Function {
         let mut lost: SmallVec<[DeviceId; 2]> = SmallVec::new();
         loop {
             let prepared = self.prepare(inputs)?;
+            // Tracing and compiling are over: nothing else is waited for with the turns of variables in hand.
+            let turns = together::turns(&prepared.variant.recorded);
             let Some(variables) = prepared.variables()? else {
                 prepared.variant.compiled.outdate();
                 continue;
             };
-            match prepared.run(&variables, &call) {
+            let done = prepared.run(&variables, &call);
+            drop(turns);
+            match done {
                 Err(Error::DeviceLost { device, why }) if !lost.contains(&device) => {
                     lost.push(device);
                     prepared.variant.runtime.say(format!(
@@ -380,18 +388,16 @@ impl Prepared<'_> {
     /// The variables' values where the plan has them; `None` if one is elsewhere and stays there: then another plan is needed.
     fn variables(&self) -> Result<Option<SmallVec<[DeviceTensor; 2]>>> {
         let Variant { recorded, compiled, runtime, .. } = &*self.variant;
-        let mut held: SmallVec<[DeviceTensor; 2]> = SmallVec::new();
+        let mut held = together::values(recorded)?;
         for (n, (variable, home)) in recorded.variables.iter().zip(compiled.homes()).enumerate() {
-            let value = variable.held().concrete()?.clone();
-            if value.device() == *home {
-                held.push(value);
+            if held[n].device() == *home {
                 continue;
             }
             if !(variable.is_movable() && compiled.assigns(n)) {
                 return Ok(None);
             }
             match variable.move_to(*home, runtime) {
-                Ok(moved) => held.push(moved),
+                Ok(moved) => held[n] = moved,
                 // There is no room for it after all.
                 Err(error) if error.is_out_of_memory() => {
                     variable.settle();
@@ -420,8 +426,8 @@ impl Prepared<'_> {
         let whole: SmallVec<[&DeviceTensor; 4]> =
             if views { dense.iter().collect() } else { self.arguments.iter().copied().collect() };
         let (outcome, extra) = call(compiled, runtime, &whole, variables)?;
-        for (number, value) in outcome.updates {
-            recorded.variables[number].set(value);
+        if !outcome.updates.is_empty() {
+            together::replace(recorded, outcome.updates);
         }
         Ok((outcome.outputs.into_iter().map(Tensor::from_concrete).collect(), extra))
     }

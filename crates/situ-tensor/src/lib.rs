@@ -21,6 +21,7 @@ pub mod scope;
 mod span;
 mod tape;
 mod tensor;
+mod together;
 mod trace;
 mod update;
 mod variable;

@@ -199,6 +199,24 @@ impl Tensor {
         self.read(Location::caller())
     }
 
+    /// Whether the data on the way to this tensor were good, without reading it: the error of an index or a label out of range, or of an
+    /// integer divided by zero. It waits for a device only where that is not known yet; a value of a function that is being traced has
+    /// no data yet.
+    ///
+    /// ```
+    /// # fn main() -> situ_core::Result<()> {
+    /// let table = situ_tensor::tensor([1.0f32, 2.0])?;
+    /// let found = table.gather(&situ_tensor::tensor([0, 5])?, 0).and_then(|found| found.verify());
+    /// assert!(found.is_err());
+    /// # Ok(()) }
+    /// ```
+    pub fn verify(&self) -> Result<()> {
+        match &*self.repr {
+            Repr::Concrete(tensor) => tensor.settle(),
+            Repr::Traced(_) => Ok(()),
+        }
+    }
+
     /// The elements' bytes where they lie, row-major, without a copy: of a dense tensor on a CPU. `None` for any other.
     ///
     /// ```

@@ -4,6 +4,7 @@
 //! one becomes an argument of the inner graph, and so do captured tensors and variables, so that inner graphs are pure.
 
 use crate::tensor::{Tensor, Traced};
+use crate::together;
 use crate::variable::Variable;
 use situ_core::{Error, Request, Result, TensorType};
 use situ_ir::graph::Source;
@@ -19,6 +20,8 @@ pub(crate) struct Recorded {
     pub(crate) graph: Graph,
     pub(crate) captures: Vec<DeviceTensor>,
     pub(crate) variables: Vec<Variable>,
+    /// The variables' numbers, in the order in which calls take their turns, and whether a call assigns them.
+    pub(crate) order: Vec<(usize, bool)>,
 }
 
 /// A finished inner trace: the graph, and the outer values that are its arguments after the declared ones.
@@ -87,8 +90,10 @@ pub(crate) fn record(
         }
     }
     let graph = trace.builder.finish(outputs, updates)?;
+    let assigned = trace.variables.iter().map(|state| (state.variable.clone(), state.assigned));
     Ok(Recorded {
         graph,
+        order: together::order(assigned),
         captures: trace.captures.into_iter().map(|(tensor, _)| tensor).collect(),
         variables: trace.variables.into_iter().map(|state| state.variable).collect(),
     })

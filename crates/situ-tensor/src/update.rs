@@ -3,7 +3,8 @@
 use crate::apply::apply_all;
 use crate::scope::current_request;
 use crate::tensor::Tensor;
-use crate::variable::Variable;
+use crate::trace::is_tracing;
+use crate::variable::{Turn, Variable};
 use situ_core::{Error, Request, Result};
 use situ_ir::ops::Update;
 use std::panic::Location;
@@ -35,14 +36,41 @@ impl Variable {
                 "give as many variables as Update::states says",
             ));
         }
+        let location = Location::caller();
+        if is_tracing() {
+            let made = self.stepped(update, gradient, rates, state, &request, location)?;
+            return std::iter::once(&self).chain(state).zip(&made).try_for_each(|(v, new)| v.assign(new));
+        }
+        let all: Vec<&Variable> = std::iter::once(self).chain(state.iter().copied()).collect();
+        let mut order = all.clone();
+        order.sort_unstable_by_key(|v| v.address());
+        order.dedup_by_key(|v| v.address());
+        let _turns: Vec<Turn<'_>> = order.iter().map(|v| v.turn(true)).collect();
+        let made = self.stepped(update, gradient, rates, state, &request, location)?;
+        // The weight and its state change together, or not at all.
+        let placed = |(variable, new): (&&Variable, &Tensor)| {
+            variable.check("step", new)?;
+            variable.placed(new, location)
+        };
+        let placed = all.iter().zip(&made).map(placed).collect::<Result<Vec<_>>>()?;
+        all.iter().zip(placed).for_each(|(variable, new)| drop(variable.set(new)));
+        Ok(())
+    }
+
+    /// The new values of the variable and its state.
+    fn stepped(
+        &self,
+        update: Update,
+        gradient: &Tensor,
+        rates: &Tensor,
+        state: &[&Variable],
+        request: &Request,
+        location: &'static Location<'static>,
+    ) -> Result<Vec<Tensor>> {
         let held: Vec<Tensor> = state.iter().map(|v| v.unwatched()).collect();
         let (value, gradient) = (self.unwatched(), gradient.unwatched());
         let mut inputs = vec![&value, &gradient, rates];
         inputs.extend(&held);
-        let made = apply_all(update.into(), &inputs, &request, Location::caller())?;
-        for (variable, new) in std::iter::once(&self).chain(state).zip(&made) {
-            variable.assign(new)?;
-        }
-        Ok(())
+        apply_all(update.into(), &inputs, request, location)
     }
 }

@@ -3,6 +3,9 @@
 //! Reads and writes run where the variable lives: on the device of the scope it was made in, for good; else where its first value was, until a
 //! function that assigns it does better elsewhere and moves it, before a call. A copy of it made for an op on another device is in the ledger and
 //! is kept until the next assignment.
+//!
+//! Threads may share a variable: a call that assigns it, of a function or of a method here, is over before the next one begins (see
+//! `together`). A value never depends on anything that may still turn out bad: it is waited for before it is taken.
 
 use crate::apply::{apply_on, apply_with};
 use crate::scope::{current_request, on_device};
@@ -14,12 +17,15 @@ use situ_ir::ops::{Binary, BinaryKind};
 use situ_runtime::{DeviceTensor, Request, Runtime};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Times that functions may move a variable: two that disagree must not toss it to and fro for ever.
 const MOST_MOVES: u32 = 4;
 
 /// A tensor that can be replaced by another of its type. Clones are the same variable.
+///
+/// Calls that assign a variable take turns, whichever thread makes them, with all other variables that they assign or read: none
+/// loses what another has added, and who reads sees what was before a call or what is after it.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -34,6 +40,8 @@ pub struct Variable(Arc<Cell>);
 #[derive(Debug)]
 struct Cell {
     value: RwLock<Tensor>,
+    /// Held over every change, from reading the old value on; shared by those that only need it to stay as it is.
+    turn: RwLock<()>,
     pinned: bool,
     /// How often functions have moved it.
     moves: AtomicU32,
@@ -41,6 +49,15 @@ struct Cell {
     shape: Shape,
     /// Where the tape that read it last found it: a hint, for tapes are of threads and a variable is of all.
     place: AtomicUsize,
+}
+
+/// The turn of a variable: nobody else changes it meanwhile, or, if it is one's own, sees to it that nobody does.
+#[derive(Debug)]
+pub(crate) enum Turn<'v> {
+    /// With others who only read it.
+    Shared { _held: RwLockReadGuard<'v, ()> },
+    /// Alone.
+    Own { _held: RwLockWriteGuard<'v, ()> },
 }
 
 impl Variable {
@@ -54,11 +71,12 @@ impl Variable {
         let pinned = !request.spec.is_empty();
         let placed = if pinned { runtime.place(value, &request, location)? } else { value.clone() };
         let placed = runtime.dense(&placed, location)?;
+        placed.settle()?;
         placed.keep_replicas();
         let (dtype, shape) = (placed.dtype(), *placed.shape());
         let value = RwLock::new(Tensor::from_concrete(placed));
-        let (moves, place) = (AtomicU32::new(0), AtomicUsize::new(0));
-        Ok(Variable(Arc::new(Cell { value, pinned, moves, dtype, shape, place })))
+        let (turn, moves, place) = (RwLock::new(()), AtomicU32::new(0), AtomicUsize::new(0));
+        Ok(Variable(Arc::new(Cell { value, turn, pinned, moves, dtype, shape, place })))
     }
 
     /// Its value now. It does not change when the variable does. While a tape runs, gradients flow to the variable.
@@ -89,17 +107,31 @@ impl Variable {
 
     /// Its value in memory, whether or not a function is being traced.
     pub(crate) fn held(&self) -> Tensor {
-        self.0.value.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.read().clone()
     }
 
-    /// Replaces the value with one that a function made for it, on its device.
-    pub(crate) fn set(&self, value: DeviceTensor) {
-        self.replace(&mut self.write(), Tensor::from_concrete(value));
+    /// Replaces the value with one that was made for it, on its device; gives the old one. Its turn is held.
+    pub(crate) fn set(&self, value: DeviceTensor) -> Tensor {
+        Variable::swap(&mut self.write(), Tensor::from_concrete(value))
     }
 
     /// Whether the two are one variable.
     pub(crate) fn is_same(&self, other: &Variable) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What variables are put in order by: one and the same for clones of one variable.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Waits for its turn: to change it, or to have it stay as it is.
+    pub(crate) fn turn(&self, to_assign: bool) -> Turn<'_> {
+        let turn = &self.0.turn;
+        match to_assign {
+            true => Turn::Own { _held: turn.write().unwrap_or_else(|poisoned| poisoned.into_inner()) },
+            false => Turn::Shared { _held: turn.read().unwrap_or_else(|poisoned| poisoned.into_inner()) },
+        }
     }
 
     /// dtype and shape together.
@@ -109,7 +141,7 @@ impl Variable {
 
     /// Where it lives now.
     pub fn device(&self) -> DeviceId {
-        self.0.value.read().unwrap_or_else(|poisoned| poisoned.into_inner()).device()
+        self.read().device()
     }
 
     /// What its reads and updates ask for: the device it lives on. While a function is traced, one that no scope has pinned asks for none,
@@ -128,25 +160,24 @@ impl Variable {
         self.0.moves.store(MOST_MOVES, Relaxed);
     }
 
-    /// Moves it to another device; gives its value there.
+    /// Moves it to another device; gives its value there. Its turn is held.
     pub(crate) fn move_to(&self, device: DeviceId, runtime: &Runtime) -> Result<DeviceTensor> {
-        let location = Location::caller();
-        let mut held = self.write();
+        let held = self.held();
         let value = held.concrete()?;
-        if value.device() == device {
+        let from = value.device();
+        if from == device {
             return Ok(value.clone());
         }
-        let from = value.device();
         let request = Request { spec: on_device(device), ..Request::default() };
-        let moved = runtime.to_device(value, &request, location)?;
+        let moved = runtime.to_device(value, &request, Location::caller())?;
         self.0.moves.fetch_add(1, Relaxed);
+        self.set(moved.clone());
         let ty = self.tensor_type();
         runtime.log_placement(|| {
             format!(
                 "a variable of {ty} moves from {from} to {device}: the function that assigns it is quicker so"
             )
         });
-        self.replace(&mut held, Tensor::from_concrete(moved.clone()));
         Ok(moved)
     }
 
@@ -172,14 +203,25 @@ impl Variable {
         if is_tracing() {
             return trace::assign_variable("assign", self, value);
         }
-        let location = Location::caller();
+        let _turn = self.turn(true);
+        let placed = self.placed(value, Location::caller())?;
+        self.set(placed);
+        Ok(())
+    }
+
+    /// A value as the variable may hold it: on its device, dense, and known to be good.
+    pub(crate) fn placed(
+        &self,
+        value: &Tensor,
+        location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
         let value = value.concrete()?;
         let runtime = Runtime::of(value)?;
         let request = Request { spec: on_device(self.device()), ..current_request() };
         let placed = runtime.to_device(value, &request, location)?;
         let placed = runtime.dense(&placed, location)?;
-        self.replace(&mut self.write(), Tensor::from_concrete(placed));
-        Ok(())
+        placed.settle()?;
+        Ok(placed)
     }
 
     /// Adds to the value, where the variable lives.
@@ -208,26 +250,34 @@ impl Variable {
             let sum = apply_with(Binary { kind }.into(), &inputs, &request, location)?;
             return trace::assign_variable(call, self, &sum);
         }
-        // The lock is held over the whole update, so that two threads adding at once both count.
-        let mut held = self.write();
+        // The turn is held over the whole update, so that two threads adding at once both count.
+        let _turn = self.turn(true);
+        let held = self.held();
         let sum = apply_on(held.device(), Binary { kind }, &[&held, &amount.unwatched()], location)?;
-        self.replace(&mut held, sum);
+        let sum = sum.concrete()?;
+        sum.settle()?;
+        self.set(sum.clone());
         Ok(())
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Tensor> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Tensor> {
+        self.0.value.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Tensor> {
         self.0.value.write().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn replace(&self, held: &mut Tensor, value: Tensor) {
+    /// Puts a value where a variable holds its own; gives the old one.
+    pub(crate) fn swap(held: &mut Tensor, value: Tensor) -> Tensor {
         if let (Ok(old), Ok(new)) = (held.concrete(), value.concrete()) {
             old.forget_replicas();
             new.keep_replicas();
         }
-        *held = value;
+        std::mem::replace(held, value)
     }
 
-    fn check(&self, call: &'static str, value: &Tensor) -> Result<()> {
+    pub(crate) fn check(&self, call: &'static str, value: &Tensor) -> Result<()> {
         if value.dtype() == self.0.dtype && *value.shape() == self.0.shape {
             return Ok(());
         }
