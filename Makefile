@@ -29,10 +29,12 @@ test-all: test
 	scripts/viewers.sh
 	PATH="$(CURDIR)/.venv-tensorboard/bin:$$PATH" $(CARGO) test --workspace --test page --test tensorboard -- --nocapture
 
-# Random graphs through the placer; random programs on any placement: 50,000 on simulated devices, 3,000 on the machine's GPU.
+# Random graphs through the placer; random programs on any placement: 50,000 on simulated devices, 3,000 on the machine's GPU;
+# 1,000 runs of training on the CPU and as many on the GPU that meet a bad label or index.
 soak: setup
 	SITU_SOAK=100000 $(CARGO) test --release -p situ-place --test model no_answer_breaks_a_rule -- --nocapture
 	SITU_RECIPES=50000 SITU_GPU_RECIPES=3000 $(CARGO) nextest run --no-fail-fast -p situ-tensor --test any_placement
+	SITU_BAD_BATCHES=1000 $(CARGO) nextest run --no-fail-fast -p situ-nn --test train bad_label
 
 lint:
 	$(CARGO) fmt --all --check

@@ -27,6 +27,8 @@ pub struct Sequential {
     entries: Vec<Entry>,
     seed: u64,
     input: Option<Shape>,
+    /// Weights that were made before making another one failed: they do not count.
+    undone: Vec<String>,
 }
 
 /// A layer, and what is known of it once it is built.
@@ -160,8 +162,11 @@ impl Model for Sequential {
 
     fn prepare(&mut self, input: &Shape) -> Result<()> {
         if !self.is_built() {
-            let mut maker = Maker::new(self.seed);
-            self.build(input, &mut maker)?;
+            let mut maker = Maker::new(self.seed).after(std::mem::take(&mut self.undone));
+            if let Err(error) = self.build(input, &mut maker) {
+                self.undone = maker.into_made();
+                return Err(error);
+            }
         }
         Ok(())
     }

@@ -101,6 +101,10 @@ pub struct Maker {
     path: String,
     /// Paths of layers.
     taken: HashSet<String>,
+    /// Weights that it has made.
+    made: Vec<String>,
+    /// Weights of a build that failed: they are made again.
+    undone: Vec<String>,
 }
 
 impl Maker {
@@ -111,12 +115,24 @@ impl Maker {
             dtype: DType::F32,
             path: String::new(),
             taken: HashSet::new(),
+            made: Vec::new(),
+            undone: Vec::new(),
         }
     }
 
     /// For weights of another float dtype.
     pub fn of(self, dtype: DType) -> Maker {
         Maker { dtype, ..self }
+    }
+
+    /// The same after a build that failed, by what it had made: that is made again, as if it had never been.
+    pub(crate) fn after(self, undone: Vec<String>) -> Maker {
+        Maker { undone, ..self }
+    }
+
+    /// The names of the weights that it has made, and of those that it was to make again.
+    pub(crate) fn into_made(self) -> Vec<String> {
+        self.made.into_iter().chain(self.undone).collect()
     }
 
     /// The dtype of the weights.
@@ -181,10 +197,15 @@ impl Maker {
     /// if it has that shape, and takes the name that it would have got.
     pub fn make(&mut self, place: &mut Option<Weight>, recipe: &Recipe<'_>) -> Result<()> {
         let name = self.join(recipe.name);
+        if let Some(undone) = self.undone.iter().position(|undone| *undone == name) {
+            self.undone.swap_remove(undone);
+            *place = None;
+        }
         match place {
             None => {
                 let value = recipe.initializer.make(&recipe.shape, recipe.fans, self)?;
                 *place = Some(self.weight(recipe.name, &value, recipe.trainable, recipe.penalty)?);
+                self.made.push(name);
             }
             Some(weight) if *weight.variable.shape() == recipe.shape => weight.name = name,
             Some(weight) => {

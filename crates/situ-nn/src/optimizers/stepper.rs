@@ -242,7 +242,11 @@ impl Stepper {
     /// One step, outside of functions.
     pub fn step(&mut self, gradients: &[Option<Tensor>]) -> Result<()> {
         self.before()?;
-        self.apply(gradients)?;
+        if let Err(error) = self.apply(gradients) {
+            // The clocks may have counted a step that was none: they are written before the next one.
+            self.shown = f64::NAN;
+            return Err(error);
+        }
         self.after();
         Ok(())
     }
@@ -284,6 +288,8 @@ impl Bound {
                 "give one for each of Stepper::weights, None where there is none",
             ));
         }
+        // Bad data in one of them is to be known before the first weight has changed.
+        gradients.iter().flatten().try_for_each(Tensor::verify)?;
         // Profiles show what changes a weight as `update/dense/kernel`, in the row of its layer.
         let _name = name_scope("update");
         let mut gradients = gradients.to_vec();

@@ -8,7 +8,7 @@ use crate::callbacks::{Callback, Run};
 use crate::interrupt::Interrupt;
 use situ_core::{DeviceId, Error, Result};
 use situ_data::Dataset;
-use situ_tensor::Tensor;
+use situ_tensor::{Tensor, current_runtime};
 use std::time::{Duration, Instant};
 
 /// How to fit.
@@ -125,6 +125,7 @@ impl Training {
         display: &mut Display,
         history: &mut History,
     ) -> Result<()> {
+        let mut told = false;
         history.stopped = callbacks.call(self, |c, run| c.on_train_begin(run))?;
         while self.position.epoch < last && !history.stopped && !history.interrupted {
             if self.position.batch == 0 {
@@ -149,6 +150,10 @@ impl Training {
                         figures = figures.joined("val_", &tested);
                     }
                     display.end(&figures, steps, time, &busy);
+                    if !figures.loss().is_finite() && !told {
+                        told = true;
+                        current_runtime().say(no_number(number, figures.loss()));
+                    }
                     history.stopped = callbacks.call(self, |c, run| c.on_epoch_end(run, &figures))?;
                     history.epochs.push(Epoch { number, figures, rate, steps, time });
                 }
@@ -179,6 +184,7 @@ impl Training {
             self.step(&x, &y)?;
             self.position.batch += 1;
             steps += 1;
+            self.after_step()?;
             if watched && callbacks.call(self, |c, run| c.on_batch_end(run))? {
                 return Ok(End::Stopped);
             }
@@ -208,4 +214,13 @@ impl Training {
         };
         Ok(End::Over { steps, time, busy })
     }
+}
+
+#[cold]
+fn no_number(epoch: u64, loss: f64) -> String {
+    format!(
+        "the loss of epoch {} is {loss}: training goes on, and most likely for nothing; lower the learning rate, clip the gradients, look \
+         for such values in the data; callbacks::StopOnNan ends it at the first one",
+        epoch + 1
+    )
 }

@@ -80,8 +80,13 @@ pub(crate) struct Totals {
 impl Totals {
     /// Counts a batch that was added on the device.
     #[inline]
-    pub(crate) fn count(&mut self, examples: usize, on_device: &Sums) -> Result<()> {
+    pub(crate) fn count(&mut self, examples: usize) {
         self.unread += examples as u64;
+    }
+
+    /// Takes in what is on the device if it is as much as can be counted there.
+    #[inline]
+    pub(crate) fn read_if_full(&mut self, on_device: &Sums) -> Result<()> {
         if self.unread >= MOST_EXAMPLES { self.read(on_device) } else { Ok(()) }
     }
 

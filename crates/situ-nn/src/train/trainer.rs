@@ -1,5 +1,6 @@
 //! The trainer: a model, compiled, with the calls that people make.
 
+use super::training::Held;
 use super::{Figures, Fit, History, Input, Metrics, Training};
 use crate::optimizers::Optimizer;
 use crate::{Loss, Metric, Model, Sequential, Weight};
@@ -22,8 +23,8 @@ enum State<M> {
         model: Arc<M>,
         training: Box<Training>,
     },
-    /// Making it ready failed, and took the model with it.
-    Failed,
+    /// Between the two.
+    Changing,
 }
 
 /// What compile was given.
@@ -120,10 +121,15 @@ impl Sequential {
 }
 
 impl<M: Model + 'static> Parts<M> {
-    fn ready(self) -> Result<State<M>> {
+    /// All that can fail about [`Parts::ready`].
+    fn held(&self) -> Result<Held> {
+        Held::new(&self.model, &self.optimizer, &self.metrics)
+    }
+
+    fn ready(self, held: Held) -> State<M> {
         let model = Arc::new(self.model);
-        let training = Training::new(model.clone(), &self.optimizer, self.loss, self.metrics, self.seed)?;
-        Ok(State::Ready { model, training: Box::new(training) })
+        let training = Training::new(model.clone(), held, self.loss, self.metrics, self.seed);
+        State::Ready { model, training: Box::new(training) }
     }
 }
 
@@ -144,7 +150,13 @@ impl<M: Model + 'static> Trainer<M> {
             metrics: metrics.boxed(),
             seed,
         };
-        let state = if has_weights { parts.ready()? } else { State::Waiting(Box::new(parts)) };
+        let state = match has_weights {
+            true => {
+                let held = parts.held()?;
+                parts.ready(held)
+            }
+            false => State::Waiting(Box::new(parts)),
+        };
         Ok(Trainer { state })
     }
 
@@ -153,7 +165,7 @@ impl<M: Model + 'static> Trainer<M> {
         match &self.state {
             State::Waiting(parts) => Ok(&parts.model),
             State::Ready { model, .. } => Ok(model),
-            State::Failed => Err(failed()),
+            State::Changing => Err(waiting()),
         }
     }
 
@@ -172,16 +184,18 @@ impl<M: Model + 'static> Trainer<M> {
                     )
                 })
             }
-            State::Failed => Err(failed()),
+            State::Changing => Err(waiting()),
         }
     }
 
-    /// Makes the weights of a model that does not have them, for inputs of that shape with the batch first: as the first batch would.
+    /// Makes the weights of a model that does not have them, for inputs of that shape with the batch first: as the first batch would. Where
+    /// that fails, the trainer is as it was, and can be built again.
     pub fn build(&mut self, input: &Shape) -> Result<()> {
         if let State::Waiting(parts) = &mut self.state {
             parts.model.prepare(input)?;
-            if let State::Waiting(parts) = std::mem::replace(&mut self.state, State::Failed) {
-                self.state = parts.ready()?;
+            let held = parts.held()?;
+            if let State::Waiting(parts) = std::mem::replace(&mut self.state, State::Changing) {
+                self.state = parts.ready(held);
             }
         }
         Ok(())
@@ -191,8 +205,7 @@ impl<M: Model + 'static> Trainer<M> {
     pub fn training(&self) -> Result<&Training> {
         match &self.state {
             State::Ready { training, .. } => Ok(training),
-            State::Waiting(_) => Err(waiting()),
-            State::Failed => Err(failed()),
+            State::Waiting(_) | State::Changing => Err(waiting()),
         }
     }
 
@@ -200,8 +213,7 @@ impl<M: Model + 'static> Trainer<M> {
     pub fn training_mut(&mut self) -> Result<&mut Training> {
         match &mut self.state {
             State::Ready { training, .. } => Ok(training),
-            State::Waiting(_) => Err(waiting()),
-            State::Failed => Err(failed()),
+            State::Waiting(_) | State::Changing => Err(waiting()),
         }
     }
 
@@ -275,21 +287,12 @@ fn waiting() -> Error {
     )
 }
 
-#[cold]
-fn failed() -> Error {
-    Error::argument(
-        "trainer",
-        "its model could not be made ready",
-        "see the first error, and compile it again",
-    )
-}
-
 impl<M> fmt::Debug for State<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             State::Waiting(_) => f.write_str("Waiting"),
             State::Ready { training, .. } => f.debug_tuple("Ready").field(training).finish(),
-            State::Failed => f.write_str("Failed"),
+            State::Changing => f.write_str("Changing"),
         }
     }
 }

@@ -35,19 +35,39 @@ pub struct Training {
     tested: Totals,
 }
 
+/// What training holds on devices beside the model: all of it that making can fail.
+pub(super) struct Held {
+    weights: Vec<Weight>,
+    stepper: Stepper,
+    trained: Sums,
+    tested: Sums,
+    counter: Variable,
+}
+
+impl Held {
+    pub(super) fn new(model: &dyn Model, optimizer: &Optimizer, metrics: &[Box<dyn Metric>]) -> Result<Held> {
+        let weights = model.weights();
+        check_names(&weights)?;
+        let (first, last) = (weights.first().map(|w| &w.variable), weights.last().map(|w| &w.variable));
+        Ok(Held {
+            stepper: optimizer.bind(&weights)?,
+            trained: Sums::new(metrics, last)?,
+            tested: Sums::new(metrics, last)?,
+            counter: counter(first)?,
+            weights,
+        })
+    }
+}
+
 impl Training {
     pub(super) fn new(
         model: Arc<dyn Model>,
-        optimizer: &Optimizer,
+        held: Held,
         loss: Box<dyn Loss>,
         metrics: Vec<Box<dyn Metric>>,
         seed: u64,
-    ) -> Result<Training> {
-        let weights = model.weights();
-        check_names(&weights)?;
-        let stepper = optimizer.bind(&weights)?;
-        let (first, last) = (weights.first().map(|w| &w.variable), weights.last().map(|w| &w.variable));
-        let (trained, tested) = (Sums::new(&metrics, last)?, Sums::new(&metrics, last)?);
+    ) -> Training {
+        let Held { weights, stepper, trained, tested, counter } = held;
         let names: Vec<String> =
             std::iter::once("loss".to_string()).chain(metrics.iter().map(|m| m.name())).collect();
         let definition = Arc::new(Definition {
@@ -56,12 +76,12 @@ impl Training {
             metrics,
             bound: stepper.bound().clone(),
             penalised: weights.iter().filter(|w| w.trainable && !w.penalty.is_none()).cloned().collect(),
-            counter: counter(first)?,
+            counter,
             trained,
             tested,
         });
         let (of_test, of_predict) = (definition.clone(), definition.clone());
-        Ok(Training {
+        Training {
             step: step_of(&definition, seed),
             seed,
             test: Function::many(move |batch| of_test.test(&batch[0], &batch[1]).map(|()| vec![]))
@@ -75,7 +95,7 @@ impl Training {
             position: Position::default(),
             totals: Totals::default(),
             tested: Totals::default(),
-        })
+        }
     }
 
     /// The model's weights.
@@ -133,8 +153,14 @@ impl Training {
         self.stepper.before()?;
         self.step.call_many(&[input, target])?;
         self.stepper.after();
-        let count = input.shape().dims().first().copied().unwrap_or(0);
-        self.totals.count(count, &self.definition.trained)
+        self.totals.count(input.shape().dims().first().copied().unwrap_or(0));
+        Ok(())
+    }
+
+    /// After a step, when it is counted: reads the sums if the device can't count much further.
+    #[inline]
+    pub(super) fn after_step(&mut self) -> Result<()> {
+        self.totals.read_if_full(&self.definition.trained)
     }
 
     /// One step on a batch; gives its loss and metrics.
@@ -166,7 +192,8 @@ impl Training {
             let (x, y) = batch?;
             let count = examples(&x)?;
             self.test.call_many(&[&x, &y])?;
-            self.tested.count(count, &self.definition.tested)?;
+            self.tested.count(count);
+            self.tested.read_if_full(&self.definition.tested)?;
         }
         self.tested.read(&self.definition.tested)?;
         Ok(self.tested.figures(&self.names, &self.definition.metrics))

@@ -1,9 +1,11 @@
 //! Training as a whole, on models small enough to be checked by hand.
 
+mod bad_batch;
 mod callbacks;
 mod checkpoint;
 mod fit;
 mod freezing;
+mod memory;
 mod model;
 mod optimizers;
 mod places;
