@@ -4,11 +4,13 @@ mod checkpoint;
 mod closures;
 mod early_stopping;
 mod monitor;
+mod stop_on_nan;
 
 pub use checkpoint::Checkpoint;
 pub use closures::{EachBatch, EachEpoch, LearningRateSchedule};
 pub use early_stopping::EarlyStopping;
 pub use monitor::Goal;
+pub use stop_on_nan::StopOnNan;
 
 use crate::train::{Figures, Training};
 use situ_core::{Error, Result};

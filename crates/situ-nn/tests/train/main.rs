@@ -7,5 +7,6 @@ mod fit;
 mod freezing;
 mod memory;
 mod model;
+mod not_a_number;
 mod optimizers;
 mod places;
