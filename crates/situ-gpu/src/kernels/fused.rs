@@ -1,5 +1,9 @@
 //! Chains of elementwise ops as one kernel, written for the program at hand.
 //!
+//! Promises: every step gives what its op gives alone, infinities, NaN, signed zeros and lost digits included. Drivers compile
+//! shaders as if floats were real numbers (`x - x` is 0, `(a + b) - a` is `b`), and what they see they fold. So no step sees
+//! what made its operands: results that other steps read are hidden, and so is the second of two equal operands.
+//!
 //! Constants and parameters of functions are not part of the text but of the call, so a program with another learning
 //! rate is the same kernel. Parameter words: (elements, axes, which inputs are one repeated element, -), then the
 //! offsets of inputs and outputs, then eight words for each axis (size, strides of up to six inputs), then the
@@ -119,6 +123,12 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
         own: Vec::new(),
         divides: None,
     };
+    let same = merged(program);
+    let read: Vec<bool> = {
+        let mut read = vec![false; program.inputs().len() + program.steps().len()];
+        program.steps().iter().flat_map(Step::reads).for_each(|r| read[r.index()] = true);
+        read
+    };
     let mut lines = String::new();
     let mut arguments = String::new();
     for (i, dtype) in program.inputs().iter().enumerate() {
@@ -182,9 +192,23 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
         };
         let reads: Vec<String> = step.reads().map(|r| format!("r{}", r.0)).collect();
         let reads = reads.join(", ");
+        let given = match *step {
+            Step::Binary(_, a, b) if elem(a)? == Elem::F32 && same[a.index()] == same[b.index()] => {
+                format!("r{}, hide(r{})", a.0, b.0)
+            }
+            _ => reads.clone(),
+        };
         let _ =
             writeln!(text.functions, "fn step{to}({parameters}, e: u32) -> {ty} {{ {guard}return {body}; }}");
-        let _ = writeln!(lines, "    let r{to} = step{to}({reads}, e);");
+        let result = format!("step{to}({given}, e)");
+        let result = match out {
+            _ if !read[to] => result,
+            Elem::F32 => format!("hide({result})"),
+            // A driver knows that a float made whole and back is its whole part, which may be -0.
+            Elem::I32 if matches!(step, Step::Cast(..)) => format!("hide_whole({result})"),
+            Elem::I32 | Elem::Bool => result,
+        };
+        let _ = writeln!(lines, "    let r{to} = {result};");
         let name = step.op().map_or("constant", |op| op.name());
         let _ = write!(text.signature, ";{name} {reads}");
         if let Step::Cast(op, _) = step {
@@ -203,6 +227,31 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
         "struct Out {{ {fields} }}\nfn apply({arguments}e: u32) -> Out {{\n{lines}    return Out({results});\n}}\n"
     );
     Ok(text)
+}
+
+/// For each register, the first one that holds the same value for all a compiler can tell: it merges equal steps.
+fn merged(program: &Program) -> Vec<u16> {
+    let inputs = program.inputs().len();
+    let mut same: Vec<u16> = (0..inputs as u16).collect();
+    let mut seen: Vec<(Step, u16)> = Vec::new();
+    for (i, step) in program.steps().iter().enumerate() {
+        let of = |r: Register| Register(same[r.index()]);
+        let step = match *step {
+            Step::Constant(value) => Step::Constant(value),
+            Step::Unary(op, a) => Step::Unary(op, of(a)),
+            // Sums and products are the same either way round.
+            Step::Binary(op, a, b) => Step::Binary(op, of(a).min(of(b)), of(a).max(of(b))),
+            Step::Where(c, a, b) => Step::Where(of(c), of(a), of(b)),
+            Step::Cast(op, a) => Step::Cast(op, of(a)),
+        };
+        let own = (inputs + i) as u16;
+        let first = seen.iter().find(|(one, _)| *one == step).map_or(own, |(_, at)| *at);
+        if first == own {
+            seen.push((step, own));
+        }
+        same.push(first);
+    }
+    same
 }
 
 /// An expression for the next own word, which holds `value`.

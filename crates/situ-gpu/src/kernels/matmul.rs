@@ -54,7 +54,8 @@ impl Finish {
                 // The words behind the batch axes: the activation's parameters, where the bias starts, and its stride.
                 let text = format!(
                     "let own = params.w[3u + params.w[0].w];
-        let a = value + bitcast<T>(b2[own.z + column * own.w]);
+        // Hidden, as between any two ops: the activation is to see a number, and not a sum.
+        let a = hide(value + bitcast<T>(b2[own.z + column * own.w]));
         let done = {body};"
                 );
                 (math, text)

@@ -119,3 +119,128 @@ fn a_division_by_zero_inside_a_program_is_reported_under_its_own_name() {
         assert_eq!((data.op, data.row), ("div", 4));
     }
 }
+
+const SPECIAL: [f32; 16] = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.3,
+    -2.7,
+    1e-8,
+    12_582_912.0,
+    -16_777_216.0,
+    1e30,
+    -1e-30,
+    f32::MAX,
+    1e-40,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    f32::NAN,
+];
+
+/// Bits, but for NaN, of which there is one.
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|v| if v.is_nan() { f32::NAN.to_bits() } else { v.to_bits() }).collect()
+}
+
+/// Runs steps one by one, each as its own op.
+fn one_by_one(steps: &[Step], inputs: &[&Tensor]) -> Vec<Tensor> {
+    let mut made: Vec<Tensor> = Vec::new();
+    for step in steps {
+        let op = step.op().expect("no constants here");
+        let reads: Vec<&Tensor> =
+            step.reads()
+                .map(|r| {
+                    if r.index() < inputs.len() { inputs[r.index()] } else { &made[r.index() - inputs.len()] }
+                })
+                .collect();
+        let one = run(op, &reads);
+        made.push(one);
+    }
+    made
+}
+
+/// Functions of register `of` alone and with the others, either way round where that makes a difference.
+fn float_functions(of: u16, with: &[u16]) -> Vec<Step> {
+    use BinaryKind::{Add, Div, Maximum, Minimum, Mul, Sub};
+    use UnaryKind::{Abs, Clip, Floor, LeakyRelu, Neg, Reciprocal, Relu, Rsqrt, Sign, Sqrt, Square};
+    let pairs = with.iter().flat_map(|&other| {
+        let either = [Add, Sub, Mul, Div, Maximum, Minimum].map(|kind| binary(kind, of, other));
+        either.into_iter().chain([Sub, Div].map(|kind| binary(kind, other, of)))
+    });
+    let plain = [Neg, Abs, Square, Sqrt, Rsqrt, Reciprocal, Sign, Relu, Floor].map(Unary::new);
+    let more = [Unary::with(LeakyRelu, 0.1, 0.0), Unary::with(Clip, -1.0, 1e9)];
+    pairs.chain(plain.into_iter().chain(more).map(|op| Step::Unary(op, r(of)))).collect()
+}
+
+fn all_pairs() -> [Tensor; 2] {
+    let n = SPECIAL.len();
+    let [a, b]: [Vec<f32>; 2] =
+        [(0..n * n).map(|i| SPECIAL[i / n]).collect(), (0..n * n).map(|i| SPECIAL[i % n]).collect()];
+    [Tensor::new(&[n * n], &a), Tensor::new(&[n * n], &b)]
+}
+
+#[test]
+fn no_pair_of_steps_is_computed_as_if_floats_were_real_numbers() {
+    if device().is_none() {
+        return;
+    }
+    let [a, b] = all_pairs();
+    for first in float_functions(0, &[1]) {
+        let seconds = float_functions(2, &[0, 1, 2]);
+        for some in seconds.chunks(5) {
+            let steps: Vec<Step> = [first].iter().chain(some).copied().collect();
+            let outputs: Vec<u16> = (3..3 + some.len() as u16).collect();
+            let want = one_by_one(&steps, &[&a, &b]);
+            let got = run_all(fused(&[DType::F32; 2], steps, &outputs), &[&a, &b]);
+            for (n, second) in some.iter().enumerate() {
+                let (got, want) = (got[n].read::<f32>(), want[n + 1].read::<f32>());
+                assert_eq!(bits(&got), bits(&want), "{first:?}, {second:?}: {got:?}, one by one {want:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn steps_that_a_driver_would_merge_or_see_through_keep_their_values() {
+    if device().is_none() {
+        return;
+    }
+    let [a, b] = all_pairs();
+    let sub = |x, y| binary(BinaryKind::Sub, x, y);
+    let mul = |x, y| binary(BinaryKind::Mul, x, y);
+    let cast = |to, x| Step::Cast(Cast { to }, r(x));
+    let unary = |kind, x| Step::Unary(Unary::new(kind), r(x));
+    let programs: [Vec<Step>; 8] = [
+        // The same sum twice, the other way round the second time.
+        vec![binary(BinaryKind::Add, 0, 1), binary(BinaryKind::Add, 1, 0), sub(2, 3)],
+        // The rest of a sum that rounding lost.
+        vec![binary(BinaryKind::Add, 0, 1), sub(2, 0), sub(3, 1), sub(1, 3)],
+        // A float made whole and back, made a bool and back, and what is multiplied by it.
+        vec![cast(DType::I32, 0), cast(DType::F32, 2), mul(3, 1)],
+        vec![cast(DType::Bool, 0), cast(DType::F32, 2), mul(3, 1)],
+        // A cast that changes nothing, and twice the opposite.
+        vec![cast(DType::F32, 0), sub(2, 0), sub(0, 2)],
+        vec![unary(UnaryKind::Neg, 0), unary(UnaryKind::Neg, 2), sub(3, 0), binary(BinaryKind::Add, 0, 2)],
+        // A difference that is compared, and a choice between an operand and what was made of it.
+        vec![sub(0, 1), sub(0, 0), binary(BinaryKind::Less, 2, 3), Step::Where(r(4), r(0), r(2)), sub(5, 0)],
+        // Products that nearly cancel.
+        vec![mul(0, 1), mul(0, 0), binary(BinaryKind::Div, 2, 0), sub(4, 1), binary(BinaryKind::Div, 3, 0)],
+    ];
+    for steps in programs {
+        let floats: Vec<u16> = {
+            let program = Program::new(vec![DType::F32; 2], steps.clone(), vec![r(2)]).unwrap();
+            (2..2 + steps.len() as u16).filter(|i| program.dtype(r(*i)) == DType::F32).collect()
+        };
+        let want = one_by_one(&steps, &[&a, &b]);
+        // Only the last, so that what is in between is seen by nobody; then everything.
+        for outputs in [&floats[floats.len() - 1..], &floats] {
+            let got = run_all(fused(&[DType::F32; 2], steps.clone(), outputs), &[&a, &b]);
+            for (tensor, register) in got.iter().zip(outputs) {
+                let (got, want) = (tensor.read::<f32>(), want[usize::from(*register) - 2].read::<f32>());
+                assert_eq!(bits(&got), bits(&want), "{steps:?}, register {register}");
+            }
+        }
+    }
+}
