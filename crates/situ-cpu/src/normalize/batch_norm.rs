@@ -93,6 +93,8 @@ multiversion! {
 /// The pointers can be read and written for these sizes; what is written overlaps nothing.
 pub unsafe fn batch_norm<T: Float>(exec: &Exec<'_>, what: &BatchNorm<T>) {
     let BatchNorm { outer, channels, inner, epsilon, .. } = *what;
+    // An epsilon that the dtype can't hold is the one that it can, as on any device.
+    let epsilon = T::from_f64(epsilon).to_f64();
     let count = outer * inner;
     let shared = Shared(*what);
     let keep = move |channel: usize, [mean, variance]: [f64; 2]| {

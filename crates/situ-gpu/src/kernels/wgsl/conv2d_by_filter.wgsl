@@ -30,14 +30,16 @@ fn element(e: u32) -> u32 {
         var part = 0.0;
         for (var oh = 0u; oh < image.z; oh++) {
             let y = oh * own.x + kh * own.z;
-            if y < more.x || y - more.x >= image.x { continue; }
+            let in_rows = y >= more.x && y - more.x < image.x;
             var line = 0.0;
             for (var ow = 0u; ow < image.w; ow++) {
                 let x = ow * own.y + kw * own.w;
-                if x < more.y || x - more.y >= image.y { continue; }
-                let source = at(params.w[5], vec4<u32>(n, channel, y - more.x, x - more.y));
+                var pixel = p(62u);
+                if in_rows && x >= more.y && x - more.y < image.y {
+                    pixel = b0[params.w[1].x + at(params.w[5], vec4<u32>(n, channel, y - more.x, x - more.y))];
+                }
                 let by = at(params.w[7], vec4<u32>(n, o, oh, ow));
-                line += bitcast<f32>(b0[params.w[1].x + source]) * bitcast<f32>(b1[params.w[1].y + by]);
+                line += bitcast<f32>(pixel) * bitcast<f32>(b1[params.w[1].y + by]);
             }
             part += line;
         }

@@ -11,13 +11,15 @@ fn element(e: u32) -> u32 {
         var part = 0.0;
         for (var kh = 0u; kh < sizes.z; kh++) {
             let y = i.z * own.x + kh * own.z;
-            if y < more.x || y - more.x >= image.x { continue; }
+            let in_rows = y >= more.x && y - more.x < image.x;
             for (var kw = 0u; kw < sizes.w; kw++) {
                 let x = i.w * own.y + kw * own.w;
-                if x < more.y || x - more.y >= image.y { continue; }
-                let source = at(params.w[5], vec4<u32>(i.x, first + c, y - more.x, x - more.y));
+                var pixel = p(62u);
+                if in_rows && x >= more.y && x - more.y < image.y {
+                    pixel = b0[params.w[1].x + at(params.w[5], vec4<u32>(i.x, first + c, y - more.x, x - more.y))];
+                }
                 let by = at(params.w[6], vec4<u32>(i.y, c, kh, kw));
-                part += bitcast<f32>(b0[params.w[1].x + source]) * bitcast<f32>(b1[params.w[1].y + by]);
+                part += bitcast<f32>(pixel) * bitcast<f32>(b1[params.w[1].y + by]);
             }
         }
         sum += part;
