@@ -12,10 +12,12 @@
 //! - One job runs in the pool at a time. A second caller of an unpinned pool runs its tasks inline on its own thread;
 //!   a second caller of a pinned pool waits its turn, because the work may not leave those cores.
 //! - `run` from inside a task, of this pool or any other, runs inline: that cannot deadlock.
+//! - In the child of a fork, where the workers are not, every run is the caller's own, cores or no cores.
 //! - A panic in a task skips the tasks not yet begun, is raised again in the caller, and leaves the pool usable.
 //!
 //! It leaves to others how work is cut into tasks, and turning panics into errors.
 
+use situ_core::Process;
 use std::any::Any;
 use std::cell::Cell;
 use std::io;
@@ -46,6 +48,8 @@ pub struct Threads {
     leader: Option<Arc<Shared>>,
     workers: Vec<JoinHandle<()>>,
     count: usize,
+    /// Where the workers are.
+    home: Process,
 }
 
 impl Threads {
@@ -74,7 +78,8 @@ impl Threads {
             None => count.max(1),
         };
         let leader: Option<Arc<Shared>> = cores.map(|_| Arc::default());
-        let mut threads = Threads { shared: Arc::default(), leader, workers: Vec::new(), count };
+        let home = Process::current();
+        let mut threads = Threads { shared: Arc::default(), leader, workers: Vec::new(), count, home };
         let (started, starts) = mpsc::channel();
         for index in usize::from(threads.leader.is_none())..count {
             let core = cores.map(|cores| cores[index]);
@@ -119,7 +124,10 @@ impl Threads {
     /// Whether work may run on the calling thread: it is the pool's leader, or the pool has no cores of its own.
     #[inline]
     pub fn is_here(&self) -> bool {
-        self.leader.is_none() || IN_TASK.get() || LEADS.get() == Arc::as_ptr(&self.shared)
+        self.leader.is_none()
+            || IN_TASK.get()
+            || LEADS.get() == Arc::as_ptr(&self.shared)
+            || !self.home.is_current()
     }
 
     /// Runs `work` where runs of this pool need no hand-off: on its leader, or right here where it has none.
@@ -142,7 +150,7 @@ impl Threads {
         if !self.is_here() {
             return self.lead(&|| self.run(tasks, f));
         }
-        if IN_TASK.get() || self.count == 1 || tasks <= 1 {
+        if IN_TASK.get() || self.count == 1 || tasks <= 1 || !self.home.is_current() {
             (0..tasks).for_each(f);
             return;
         }
@@ -166,6 +174,10 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        if !self.home.is_current() {
+            // There is nobody to be stopped, and waiting for them would take for ever.
+            return;
+        }
         for shared in self.leader.iter().chain([&self.shared]) {
             shared.stop.store(true, Ordering::SeqCst);
             drop(shared.sleep.lock().unwrap_or_else(PoisonError::into_inner));

@@ -4,6 +4,7 @@
 //! two graphics APIs is listed once, and a machine without a GPU or without a Vulkan loader gives an empty list: no
 //! panic, nothing on stderr. Leaves opening a device to `context`.
 
+use situ_core::Process;
 use std::fmt;
 
 /// What kind of hardware an adapter is.
@@ -43,6 +44,8 @@ pub(crate) struct Adapter {
     pub(crate) memory: Option<u64>,
     /// The most bytes that one kernel argument may have.
     pub(crate) max_binding_bytes: u64,
+    /// Where it was found: drivers start threads when they are asked for their devices.
+    pub(crate) home: Process,
     pub(crate) handle: wgpu::Adapter,
 }
 
@@ -149,6 +152,7 @@ fn describe(kind: AdapterKind, info: &wgpu::AdapterInfo, handle: wgpu::Adapter) 
         kind,
         memory: heap_bytes(&handle),
         max_binding_bytes: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size),
+        home: Process::current(),
         handle,
     }
 }

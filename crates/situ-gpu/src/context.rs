@@ -1,11 +1,14 @@
 //! One logical GPU: a wgpu device and queue of its own on an adapter.
 //!
 //! Promises: several contexts may share an adapter; no error of the driver becomes a panic; a lost device is
-//! remembered, because calls on it stay silent. Leaves ordering of work to `stream` and memory limits to the runtime.
+//! remembered, because calls on it stay silent. A device that rejected work counts as lost: what that work should have written
+//! holds something else, and nobody can tell any more who depends on it. In a fork's child every device is lost. Leaves
+//! ordering of work to `stream` and memory limits to the runtime.
 
 use crate::adapters::{Adapter, AdapterKind};
 use crate::clock::Clock;
 use crate::fault::Fault;
+use situ_core::Process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +19,8 @@ pub(crate) struct Context {
     pub(crate) limits: wgpu::Limits,
     software: bool,
     condition: Arc<Condition>,
+    /// Where its driver's threads are.
+    home: Process,
 }
 
 /// Written by driver callbacks, on whatever thread they run.
@@ -23,13 +28,29 @@ pub(crate) struct Context {
 struct Condition {
     lost: AtomicBool,
     why: Mutex<String>,
-    /// The first error that no scope caught since somebody last asked.
-    stray: Mutex<Option<String>>,
 }
+
+impl Condition {
+    /// Remembers that the device is of no more use. The first reason stays.
+    fn lose(&self, why: String) {
+        let mut known = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.lost.load(Ordering::Relaxed) {
+            *known = why;
+            self.lost.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// What the child of a fork is told.
+const FORKED: &str = "this process was forked from the one that found the GPU, and drivers do not survive a fork; \
+    fork before situ is used, or start a new process";
 
 impl Context {
     /// Opens a device of its own on `adapter`.
     pub(crate) fn open(adapter: &Adapter) -> Result<Context, Fault> {
+        if !adapter.home.is_current() {
+            return Err(Fault::Lost(FORKED.into()));
+        }
         let limits = adapter.handle.limits();
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("situ"),
@@ -45,26 +66,23 @@ impl Context {
         let condition = Arc::new(Condition::default());
         let seen = condition.clone();
         device.set_device_lost_callback(move |reason, message| {
-            *seen.why.lock().unwrap_or_else(PoisonError::into_inner) = format!("{reason:?}: {message}");
-            seen.lost.store(true, Ordering::Release);
+            seen.lose(format!("{reason:?}: {message}"));
         });
         let seen = condition.clone();
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             tracing::error!(%error, "uncaptured GPU error");
-            seen.stray.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| describe(&error));
+            seen.lose(format!(
+                "its driver rejected work, and results since then can't be told from garbage: {}",
+                describe(&error)
+            ));
         }));
-        Ok(Context { device, queue, limits, software: adapter.kind == AdapterKind::Software, condition })
+        let software = adapter.kind == AdapterKind::Software;
+        Ok(Context { device, queue, limits, software, condition, home: adapter.home })
     }
 
-    /// `Err` once the device is lost, or if the driver rejected work since the last call.
+    /// `Err` once the device is lost.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        if let Some(why) = self.loss() {
-            return Err(Fault::Lost(why));
-        }
-        match self.condition.stray.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(message) => Err(Fault::Internal(message)),
-            None => Ok(()),
-        }
+        self.loss().map_or(Ok(()), |why| Err(Fault::Lost(why)))
     }
 
     /// Whether the driver runs kernels on the CPU: loads are dear there, and shared memory is no help.
@@ -74,6 +92,9 @@ impl Context {
 
     /// Why the device is gone for good, once it is.
     pub(crate) fn loss(&self) -> Option<String> {
+        if !self.home.is_current() {
+            return Some(FORKED.into());
+        }
         let lost = self.condition.lost.load(Ordering::Acquire);
         lost.then(|| self.condition.why.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }

@@ -172,6 +172,23 @@ fn after_a_device_is_lost_every_call_says_so() {
 }
 
 #[test]
+fn nothing_that_a_rejected_batch_should_have_made_can_be_read() {
+    let Some(stream) = stream() else { return };
+    let [one, two, early] = [0; 3].map(|_| stream.context().allocate(256).unwrap());
+    stream.upload(&early, 0, &[7; 4]).unwrap();
+    stream.sync().unwrap();
+    stream.upload(&one, 0, &[1; 4]).unwrap();
+    // Beyond the end: the driver's side finds out when the batch is submitted, and drops all of it.
+    stream.clear(&two, 1024, 4).unwrap();
+    stream.upload(&two, 0, &[2; 4]).unwrap();
+    for block in [&two, &one, &one, &early] {
+        let read = stream.read(block, 0, &mut [0; 4]);
+        assert!(matches!(&read, Err(Fault::Lost(why)) if why.contains("rejected")), "{read:?}");
+    }
+    assert!(stream.sync().is_err() && stream.context().loss().is_some());
+}
+
+#[test]
 fn two_logical_gpus_share_an_adapter_without_disturbing_each_other() {
     let (Some(one), Some(two)) = (stream(), stream()) else { return };
     let (a, b) = (one.context().allocate(256).unwrap(), two.context().allocate(256).unwrap());

@@ -64,8 +64,9 @@ impl Physical for PhysicalGpu {
 
     fn open(&self, how: &Open) -> Result<Arc<dyn Device>> {
         let asked = || format!("opening {} on {}", how.id, self.adapter.name);
-        let context = Context::open(&self.adapter).map_err(|fault| {
-            Error::config(asked(), fault.to_string(), "check the driver with `situ doctor`")
+        let context = Context::open(&self.adapter).map_err(|fault| match fault {
+            Fault::Lost(why) => Error::DeviceLost { device: how.id, why },
+            other => Error::config(asked(), other.to_string(), "check the driver with `situ doctor`"),
         })?;
         let stream = Stream::new(Arc::new(context), &how.budget).map_err(|fault| match fault {
             Fault::OutOfMemory { .. } => Error::config(

@@ -1,5 +1,6 @@
 //! Threads that run the lanes of plans. They are kept for the next call, and there are as many as lanes ever ran at once.
 
+use situ_core::Process;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Condvar, Mutex};
@@ -37,10 +38,22 @@ impl Latch {
     }
 }
 
-static IDLE: Mutex<Vec<Sender<Job>>> = Mutex::new(Vec::new());
+/// Workers without a job, and the process that they are in.
+static IDLE: Mutex<(Option<Process>, Vec<Sender<Job>>)> = Mutex::new((None, Vec::new()));
 
-fn idle() -> std::sync::MutexGuard<'static, Vec<Sender<Job>>> {
-    IDLE.lock().unwrap_or_else(|p| p.into_inner())
+/// Takes an idle worker.
+fn take_idle() -> Option<Sender<Job>> {
+    let mut idle = IDLE.lock().unwrap_or_else(|p| p.into_inner());
+    if !idle.0.is_some_and(Process::is_current) {
+        // A fork's child has none of its parent's threads.
+        *idle = (Some(Process::current()), Vec::new());
+    }
+    idle.1.pop()
+}
+
+/// Gives workers back.
+fn give_back(workers: impl IntoIterator<Item = Sender<Job>>) {
+    IDLE.lock().unwrap_or_else(|p| p.into_inner()).1.extend(workers);
 }
 
 /// Starts a worker; `None` where the system has no thread left.
@@ -53,7 +66,7 @@ fn start() -> Option<Sender<Job>> {
             let (work, done) = unsafe { (&*job.work, &*job.done) };
             // The work reports its own failures; a panic must not cost the others their latch.
             let _ = catch_unwind(AssertUnwindSafe(|| work(job.part)));
-            idle().push(own.clone());
+            give_back([own.clone()]);
             done.count_down();
         }
     };
@@ -65,11 +78,11 @@ fn start() -> Option<Sender<Job>> {
 pub(crate) fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) -> bool {
     let mut crew = Vec::with_capacity(parts.saturating_sub(1));
     while crew.len() + 1 < parts {
-        let next = idle().pop().or_else(start);
+        let next = take_idle().or_else(start);
         match next {
             Some(worker) => crew.push(worker),
             None => {
-                idle().extend(crew);
+                give_back(crew);
                 return false;
             }
         }
