@@ -5,7 +5,8 @@
 //! holds something else, and nobody can tell any more who depends on it. In a fork's child every device is lost. Leaves
 //! ordering of work to `stream` and memory limits to the runtime.
 
-use crate::adapters::{Adapter, AdapterKind};
+use crate::adapters::Adapter;
+use crate::borders::Borders;
 use crate::clock::Clock;
 use crate::fault::Fault;
 use situ_core::Process;
@@ -17,7 +18,7 @@ pub(crate) struct Context {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: wgpu::Limits,
-    software: bool,
+    borders: Borders,
     condition: Arc<Condition>,
     /// Where its driver's threads are.
     home: Process,
@@ -76,8 +77,10 @@ impl Context {
                 describe(&error)
             ));
         }));
-        let software = adapter.kind == AdapterKind::Software;
-        Ok(Context { device, queue, limits, software, condition, home: adapter.home })
+        let borders = Borders::uncounted(adapter, &limits);
+        let mut context = Context { device, queue, limits, borders, condition, home: adapter.home };
+        context.borders = borders.counted(&context, adapter)?;
+        Ok(context)
     }
 
     /// `Err` once the device is lost.
@@ -87,7 +90,12 @@ impl Context {
 
     /// Whether the driver runs kernels on the CPU: loads are dear there, and shared memory is no help.
     pub(crate) fn is_software(&self) -> bool {
-        self.software
+        self.borders.software
+    }
+
+    /// What it can do in one go.
+    pub(crate) fn borders(&self) -> &Borders {
+        &self.borders
     }
 
     /// Why the device is gone for good, once it is.

@@ -265,7 +265,7 @@ fn checked(stream: &Stream, block: &Block, count: u32, bound: u32) -> Arc<Check>
     let watch =
         Watch { check: check.clone(), bad: Bad::OutOfRange { what: "index", limit: i64::from(bound) } };
     let main = launch(&main, [count.div_ceil(64), 1, 1]);
-    stream.dispatch_checked(&watch, &main, Some(&launch(&note, [1, 1, 1]))).unwrap();
+    stream.dispatch_checked(&watch, &[main], Some(&launch(&note, [1, 1, 1]))).unwrap();
     check
 }
 

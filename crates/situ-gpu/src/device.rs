@@ -159,8 +159,8 @@ impl Device for Gpu {
         outputs: &[TensorType],
     ) -> std::result::Result<KernelId, Lack> {
         let kernel = KERNELS.find(op, inputs, outputs)?;
-        // Kernels count elements in 32 bits.
-        let sizes = Sizes { bytes: self.max_block(), elements: i32::MAX as usize };
+        let borders = self.stream.context().borders();
+        let sizes = Sizes { bytes: borders.block, elements: borders.elements };
         sizes.hold(inputs, outputs, self.workspace(kernel, op, inputs, outputs))?;
         Ok(kernel)
     }
@@ -170,7 +170,7 @@ impl Device for Gpu {
     }
 
     fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
-        KERNELS.get(kernel).map_or(0, |k| (k.workspace)(op, inputs, outputs))
+        KERNELS.get(kernel).map_or(0, |k| (k.workspace)(self.stream.context().borders(), op, inputs, outputs))
     }
 
     fn allocate(&self, bytes: usize) -> std::result::Result<Block, String> {

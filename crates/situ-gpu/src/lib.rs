@@ -2,7 +2,7 @@
 //!
 //! From the bottom up:
 //! - `adapters`: the GPUs this machine has;
-//! - `context`: one logical GPU, whose errors never become panics;
+//! - `context`, `borders`: one logical GPU, whose errors never become panics, and what it can do in one go;
 //! - `memory`, `staging`: blocks for tensors, and buffers that bytes pass through;
 //! - `pipelines`, `checks`, `clock`, `progress`, `stream`: compiled kernels, errors found by them, how long they take,
 //!   and the one queue that all work goes through, in order and in batches;
@@ -12,6 +12,7 @@
 //! Without a GPU, a software Vulkan driver (Mesa's lavapipe) is a real device here: right results, not speed.
 
 mod adapters;
+mod borders;
 mod checks;
 mod clock;
 mod context;

@@ -50,9 +50,7 @@ impl Drop for Held {
 impl Context {
     /// The largest block that kernels of this device can use.
     pub(crate) fn max_block_bytes(&self) -> u64 {
-        let limit = self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size);
-        // Kernels count bytes of bools in 32 bits, and may step past the end by a workgroup before they look.
-        limit.min(1 << 31) / ALIGNMENT * ALIGNMENT
+        self.borders().block as u64
     }
 
     /// A new block of at least `bytes`, its contents undefined.

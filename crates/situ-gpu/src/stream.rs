@@ -217,18 +217,20 @@ impl Stream {
         self.record(&mut batch, launch)
     }
 
-    /// Records a kernel call that may find bad data, and the one right behind it that notes the value found. Both
+    /// Records kernel calls that may find bad data, and the one right behind them that notes the value found. All
     /// bind the block of slots, and find the number of their slot in word 63 of their parameters.
     pub(crate) fn dispatch_checked(
         &self,
         watch: &Watch,
-        main: &Launch<'_>,
+        mains: &[Launch<'_>],
         note_value: Option<&Launch<'_>>,
     ) -> Result<(), Fault> {
         loop {
             let mut batch = self.lock();
             if let Some(slot) = batch.checks.reserve(watch) {
-                self.record_with_slot(&mut batch, main, slot)?;
+                for main in mains {
+                    self.record_with_slot(&mut batch, main, slot)?;
+                }
                 return match note_value {
                     Some(launch) => self.record_with_slot(&mut batch, launch, slot),
                     None => Ok(()),

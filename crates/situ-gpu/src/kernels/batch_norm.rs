@@ -1,19 +1,50 @@
-//! Normalisation over a batch: a team for the statistics of each channel, then one invocation for each element.
+//! Normalisation over a batch: the statistics of each channel by a team, or in cuts where it is long; then one invocation for
+//! each element.
 
 use super::Kernel;
+use super::long_rows::{LongRows, Numbers, Pass, Reads, source};
 use super::run::{Params, Run, element_offset, groups_for};
 use super::shader::{Elem, Math, per_output};
 use super::team::Team;
+use crate::borders::Borders;
 use crate::fault::Fault;
+use crate::memory::Block;
 use crate::pipelines::{PipelineKey, Source, View};
-use situ_core::DType;
+use situ_core::{DType, TensorType};
 use situ_device::{Check, Registry};
 use situ_ir::{Op, OpKind};
 use std::sync::Arc;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
-    let kernel = Kernel::new(run).accepting(|_, _, layout| layout.is_dense());
+    let kernel = Kernel::new(run).accepting(|_, _, layout| layout.is_dense()).with_workspace(workspace);
     registry.add(OpKind::BatchNorm, &[DType::F32], kernel);
+}
+
+/// Passes over a channel.
+const PASSES: usize = 2;
+
+fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
+    let Op::BatchNorm(op) = op else { return 0 };
+    let (shape, axis) = (&inputs[0].shape, usize::from(op.axis));
+    let (channels, elements) = (shape[axis], shape.elements());
+    LongRows::of(channels, elements / channels.max(1), PASSES, borders).map_or(0, |rows| rows.bytes())
+}
+
+/// Statistics of channels that a team can do each.
+fn in_teams(
+    run: &Run<'_>,
+    blocks: [&Block; 3],
+    params: &Params,
+    channels: usize,
+    length: usize,
+) -> Result<(), Fault> {
+    let team = Team::choose(channels, length, run.borders().software);
+    let pipeline = run.pipeline(PipelineKey::new("batch_norm_statistics", team as u64), || {
+        let text = Math::NONE.text() + "alias Acc = f32;\n" + &team.joins(&[("sum", "a + b")]);
+        let text = text + include_str!("wgsl/batch_norm_statistics.wgsl") + &team.main();
+        Source { buffers: vec![View::Words; 3], wgsl: text }
+    })?;
+    run.dispatch(&pipeline, &blocks, params, team.groups(channels))
 }
 
 fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
@@ -26,21 +57,21 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (channels, elements) = (shape[axis], shape.elements());
     let inner: usize = shape[axis + 1..].iter().product();
     let length = elements / channels.max(1);
-    let team = Team::choose(channels, length, run.stream.context().is_software());
-    let statistics = run.pipeline(PipelineKey::new("batch_norm_statistics", team as u64), || {
-        let text = Math::NONE.text() + "alias Acc = f32;\n" + &team.joins(&[("sum", "a + b")]);
-        let text = text + include_str!("wgsl/batch_norm_statistics.wgsl") + &team.main();
-        Source { buffers: vec![View::Words; 3], wgsl: text }
-    })?;
     let offsets = [element_offset(x), element_offset(mean), element_offset(variance), 0];
-    let params = Params::new([channels as u32, 0, 0, length as u32], offsets).with([
-        channels as u32,
-        inner as u32,
-        0,
-        0,
-    ]);
-    let blocks = [run.block(x)?, run.block(mean)?, run.block(variance)?];
-    run.dispatch(&statistics, &blocks, &params, team.groups(channels))?;
+    let own = [channels as u32, inner as u32, 0, 0];
+    let params = Params::new([channels as u32, 0, 0, length as u32], offsets).with(own);
+    let kept = [run.block(mean)?, run.block(variance)?];
+    if let Some(rows) = LongRows::of(channels, length, PASSES, run.borders()) {
+        let pass = Pass { run, rows, params, reads: Reads::Channel, input: run.block(x)? };
+        let whole = pass.summarise(Numbers::Moments, 0)?;
+        let pipeline = run.pipeline(PipelineKey::new("long_statistics", 0), || {
+            source(&[View::Words; 3], "b0", include_str!("wgsl/long_statistics.wgsl"))
+        })?;
+        let blocks = [run.workspace()?.0, kept[0], kept[1]];
+        pass.dispatch(&pipeline, &blocks, channels, [0, 0, whole])?;
+    } else {
+        in_teams(run, [run.block(x)?, kept[0], kept[1]], &params, channels, length)?;
+    }
     let normalise = run.pipeline(PipelineKey::new("batch_norm", 0), || {
         per_output(Elem::F32, 5, false, include_str!("wgsl/batch_norm.wgsl"))
     })?;

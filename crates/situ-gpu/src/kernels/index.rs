@@ -1,12 +1,11 @@
-//! Indexed reads and writes: gather, scatter_add, one_hot. Indices are dense i32.
+//! Indexed reads: gather, one_hot. Indices are dense i32. What they have in common with `scatter_add` is here too.
 //!
 //! An index out of range is noted in an error slot with its position, and a valid one is used instead: nothing is
 //! read or written where it should not be.
 
 use super::Kernel;
-use super::copy::identity;
-use super::elementwise;
-use super::run::{Params, Run, block_of, element_offset, groups_for, word_offset};
+use super::run::{Params, Run, element_offset, groups_for};
+use super::scatter_add;
 use super::shader::{Elem, entry, per_output};
 use crate::checks::Bad;
 use crate::fault::Fault;
@@ -25,25 +24,20 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add_where(OpKind::Gather, Elem::DTYPES, gather, indices_fit);
     let one_hot = Kernel::new(one_hot).accepting(|_, _, layout| layout.is_dense());
     registry.add_where(OpKind::OneHot, Elem::DTYPES, one_hot, indices_fit);
-    let scatter_add = Kernel::new(scatter_add)
-        // The base is copied first, whatever its strides.
-        .accepting(|_, input, layout| input == 0 || layout.is_dense())
-        // For each index a link to the next equal one, and whether it is the first of its value.
-        .with_workspace(|_, inputs, _| 8 * inputs[1].shape.elements());
-    registry.add_where(OpKind::ScatterAdd, &[DType::F32, DType::I32], scatter_add, indices_fit);
+    scatter_add::register(registry, indices_fit);
 }
 
 /// `shape` as (elements before the axis, its size, elements after it).
-fn around(shape: &Shape, axis: usize) -> (usize, usize, usize) {
+pub(super) fn around(shape: &Shape, axis: usize) -> (usize, usize, usize) {
     (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
 }
 
-fn out_of_range(axis_size: usize) -> Bad {
+pub(super) fn out_of_range(axis_size: usize) -> Bad {
     Bad::OutOfRange { what: "index", limit: axis_size as i64 }
 }
 
 /// Nothing is to be moved, but bad indices are to be named all the same.
-fn only_check(run: &Run<'_>, indices: &Arg<'_>, size: usize) -> Result<Option<Arc<Check>>, Fault> {
+pub(super) fn only_check(run: &Run<'_>, indices: &Arg<'_>, size: usize) -> Result<Option<Arc<Check>>, Fault> {
     let count = indices.layout.shape().elements();
     if count == 0 {
         return Ok(None);
@@ -102,52 +96,4 @@ fn one_hot(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
             .with([op.on.bits() as u32, op.off.bits() as u32, (op.depth as u32).max(1), 0]);
     run.dispatch(&pipeline, &[run.block(indices)?, run.block(output)?], &params, groups_for(elements))?;
     Ok(None)
-}
-
-/// Three steps: copy the base; link equal indices in order; let the first of each value add up its chain. No float
-/// atomics, so the sum is the same every time.
-fn scatter_add(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
-    let Op::ScatterAdd(op) = run.call.op else { return Err(Fault::Internal("not a scatter_add".into())) };
-    let (base, indices, updates, output) = (run.input(0), run.input(1), run.input(2), run.output());
-    let elem = Elem::of(output.dtype)?;
-    if output.layout.shape().elements() > 0 {
-        elementwise::launch(run, &identity(elem), std::slice::from_ref(base), [0; 4])?;
-    }
-    let (_, size, inner) = around(output.layout.shape(), usize::from(op.axis));
-    let count = indices.layout.shape().elements();
-    let elements = updates.layout.shape().elements();
-    if elements == 0 {
-        return only_check(run, indices, size);
-    }
-    let Some(workspace) = run.call.workspace else {
-        return Err(Fault::Internal("scatter_add was given no workspace".into()));
-    };
-    let links = block_of(workspace, run.stream)?;
-    let key = PipelineKey::new("link_indices", 0);
-    let link = run.pipeline(key, || Source {
-        buffers: vec![View::Words, View::Words, View::Atomics],
-        wgsl: include_str!("wgsl/link_indices.wgsl").into(),
-    })?;
-    let offsets = [element_offset(indices), word_offset(workspace), 0, 0];
-    let params = Params::new([count as u32, 0, 0, size as u32], offsets);
-    let blocks = [run.block(indices)?, links];
-    let check = run.dispatch_checked(
-        &link,
-        &blocks,
-        &params,
-        count.div_ceil(256),
-        out_of_range(size),
-        Some(indices),
-    )?;
-    let key = PipelineKey::new("scatter_add", elem as u64);
-    let add = run.pipeline(key, || Source {
-        buffers: vec![View::Words; 4],
-        wgsl: format!("alias T = {};\n", elem.wgsl()) + include_str!("wgsl/scatter_add.wgsl"),
-    })?;
-    let offsets =
-        [element_offset(updates), element_offset(indices), word_offset(workspace), element_offset(output)];
-    let params = Params::new([elements as u32, inner as u32, count as u32, size as u32], offsets);
-    let blocks = [run.block(updates)?, run.block(indices)?, links, run.block(output)?];
-    run.dispatch(&add, &blocks, &params, groups_for(elements))?;
-    Ok(check)
 }

@@ -1,13 +1,15 @@
 //! Matrix products; batches broadcast, and either side may lie any way.
 //!
 //! On hardware, tiles are shared in workgroup memory. On a software driver that memory is no faster than any other and
-//! every load is dear, so there each invocation makes a large block straight from memory.
+//! every load is dear, so there each invocation makes a large block straight from memory. A long inner axis is summed in
+//! stretches, one dispatch each, in order.
 
 use super::Kernel;
 use super::run::{Params, Run, element_offset};
 use super::shader::{Elem, Math, entry};
 use super::space::Space;
 use super::unary;
+use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
 use situ_core::{DType, Layout, Shape, TensorType};
@@ -44,7 +46,8 @@ impl Finish {
     }
 
     /// The text of `store`, with the mathematics it stands on.
-    fn source(self, elem: Elem) -> String {
+    /// `adds` to what is there already.
+    fn source(self, elem: Elem, adds: bool) -> String {
         let (math, finish) = match self {
             Finish::Plain => (Math::NONE, "let done = value;".to_string()),
             Finish::Bias(activation) => {
@@ -62,11 +65,14 @@ impl Finish {
             }
         };
         let output = self.inputs();
+        let before = if adds { format!("bitcast<T>(b{output}[to]) + ") } else { String::new() };
         format!(
-            "{}fn store(place: Place, row: u32, column: u32, value: T) {{
+            "{}fn store(place: Place, row: u32, column: u32, sum: T) {{
     if row < params.w[0].x && column < params.w[0].y {{
+        let to = place.out + row * params.w[0].y + column;
+        let value = {before}sum;
         {finish}
-        b{output}[place.out + row * params.w[0].y + column] = bitcast<u32>(done);
+        b{output}[to] = bitcast<u32>(done);
     }}
 }}
 ",
@@ -92,6 +98,9 @@ enum Tile {
     /// So many rows and columns of results per invocation, straight from memory.
     Direct { rows: usize, columns: usize },
 }
+
+/// Products of one chain of additions: rounding grows with its length.
+const LONG_SUM: usize = 1 << 14;
 
 /// Below this many large tiles, most of a GPU would stand idle.
 const ENOUGH_TILES: usize = 16;
@@ -150,10 +159,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (a_batch, b_batch) = (batch_strides(a.layout, &batch), batch_strides(b.layout, &batch));
     let space = Space::merged(&batch, [a_batch.strides(), b_batch.strides()]);
 
-    let tile = Tile::choose(m, n, batch.elements(), run.stream.context().is_software());
+    let tile = Tile::choose(m, n, batch.elements(), run.borders().software);
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("matmul", (finish.variant() * 256 + tile.variant()) * 4 + elem as u64);
-    let pipeline = run.pipeline(key, || source(tile, elem, finish))?;
     let offsets = [element_offset(a), element_offset(b), batch.elements() as u32, element_offset(output)];
     let mut params = Params::new([m as u32, n as u32, k as u32, space.rank as u32], offsets)
         .with([a_row, a_inner, b_inner, b_column]);
@@ -172,10 +179,42 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         params = params.axis(space.rank, [low, high, element_offset(bias), stride]);
         blocks.push(run.block(bias)?);
     }
-    blocks.push(run.block(output)?);
+    let result = run.block(output)?;
+    blocks.push(result);
     let (down, across) = tile.size();
-    run.dispatch(&pipeline, &blocks, &params, m.div_ceil(down) * n.div_ceil(across) * batch.elements())?;
+    let groups = m.div_ceil(down) * n.div_ceil(across) * batch.elements();
+    // A long inner axis is summed in stretches, each of which adds to those before it; what comes after the sum comes last.
+    let step = stretch(k, run.borders());
+    let count = Borders::parts(k, step);
+    let each = run.shared_by(count);
+    for number in 0..count {
+        let plain = [blocks[0], blocks[1], result];
+        let (finish, bound) =
+            if number + 1 == count { (finish, &blocks[..]) } else { (Finish::Plain, &plain[..]) };
+        let adds = number > 0;
+        let variant = (finish.variant() * 256 + tile.variant()) * 8 + elem as u64 * 2 + u64::from(adds);
+        let pipeline =
+            run.pipeline(PipelineKey::new("matmul", variant), || source(tile, elem, finish, adds))?;
+        let first = (number * step) as u32;
+        let mut params = params;
+        params.put(0, &[m as u32, n as u32, step.min(k - number * step) as u32]);
+        params.put(
+            1,
+            &[
+                element_offset(a).wrapping_add(first.wrapping_mul(a_inner)),
+                element_offset(b).wrapping_add(first.wrapping_mul(b_inner)),
+            ],
+        );
+        each.dispatch(&pipeline, bound, &params, groups)?;
+    }
     Ok(None)
+}
+
+/// The most of the inner axis that one dispatch sums, all about as long.
+fn stretch(k: usize, borders: &Borders) -> usize {
+    // Tiles have a short loop within a long one, and an end to each.
+    let most = (borders.trips / 4).min(LONG_SUM);
+    k.div_ceil(Borders::parts(k, most)).max(1)
 }
 
 /// The strides of the last two axes, swapped if the side is transposed.
@@ -191,12 +230,12 @@ fn batch_strides(layout: &Layout, batch: &Shape) -> Layout {
     Layout::strided(shape, &layout.strides()[..lead], 0).expand(*batch)
 }
 
-fn source(tile: Tile, elem: Elem, finish: Finish) -> Source {
+fn source(tile: Tile, elem: Elem, finish: Finish, adds: bool) -> Source {
     let mut wgsl = format!("alias T = {0};\nalias V = vec4<{0}>;\n", elem.wgsl());
     let (down, across) = tile.size();
     wgsl += &format!("const DOWN: u32 = {down}u;\nconst ACROSS: u32 = {across}u;\n");
     wgsl += include_str!("wgsl/matmul_load.wgsl");
-    wgsl += &finish.source(elem);
+    wgsl += &finish.source(elem, adds);
     match tile {
         Tile::Small => wgsl += include_str!("wgsl/matmul_small.wgsl"),
         Tile::Large => wgsl += include_str!("wgsl/matmul_large.wgsl"),

@@ -9,6 +9,7 @@
 
 mod batch_norm;
 mod binary;
+mod boxes;
 mod cast;
 mod conv2d;
 mod copy;
@@ -18,11 +19,14 @@ mod fused;
 mod generate;
 mod index;
 mod join;
+mod long_rows;
 mod matmul;
+mod pool2d;
 mod random;
 mod reduce;
 mod rows;
 mod run;
+mod scatter_add;
 mod select;
 mod shader;
 mod space;
@@ -30,6 +34,7 @@ mod team;
 mod unary;
 mod update;
 
+use crate::borders::Borders;
 use crate::fault::Fault;
 use situ_core::{Layout, TensorType};
 use situ_device::{Check, Registry};
@@ -42,6 +47,9 @@ pub(crate) use run::{Run, block_of};
 /// Queues the work of one call.
 type LaunchFn = fn(&Run<'_>) -> Result<Option<Arc<Check>>, Fault>;
 
+/// Scratch bytes of an op on these types, on a device with these borders.
+type WorkspaceFn = fn(&Borders, &Op, &[TensorType], &[TensorType]) -> usize;
+
 /// One kernel of the table.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel {
@@ -49,13 +57,13 @@ pub(crate) struct Kernel {
     /// Whether input number `usize` may have this layout.
     pub(crate) accepts: fn(&Op, usize, &Layout) -> bool,
     /// Scratch bytes.
-    pub(crate) workspace: fn(&Op, &[TensorType], &[TensorType]) -> usize,
+    pub(crate) workspace: WorkspaceFn,
 }
 
 impl Kernel {
     /// A kernel that reads any layout and needs no scratch.
     pub(crate) fn new(launch: LaunchFn) -> Kernel {
-        Kernel { launch, accepts: |_, _, _| true, workspace: |_, _, _| 0 }
+        Kernel { launch, accepts: |_, _, _| true, workspace: |_, _, _, _| 0 }
     }
 
     /// One that reads only the layouts for which `accepts` says yes.
@@ -64,7 +72,7 @@ impl Kernel {
     }
 
     /// One that needs scratch memory.
-    pub(crate) fn with_workspace(self, workspace: fn(&Op, &[TensorType], &[TensorType]) -> usize) -> Kernel {
+    pub(crate) fn with_workspace(self, workspace: WorkspaceFn) -> Kernel {
         Kernel { workspace, ..self }
     }
 }
@@ -92,6 +100,7 @@ pub(crate) fn registry() -> Registry<Kernel> {
     reduce::register(&mut registry);
     rows::register(&mut registry);
     conv2d::register(&mut registry);
+    pool2d::register(&mut registry);
     batch_norm::register(&mut registry);
     dropout::register(&mut registry);
     update::register(&mut registry);

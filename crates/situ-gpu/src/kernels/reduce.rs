@@ -1,18 +1,20 @@
 //! Reductions over any axes of any strides.
 //!
-//! Short rows, and columns of a dense matrix, are reduced by one invocation each; long rows by a workgroup; few very
-//! long ones by many workgroups into the workspace, and those partial results once more. Which of these depends on
-//! shapes and strides alone, so a result has the same bits every time.
+//! Short rows, and columns of a dense matrix, are reduced by one invocation each; long rows by a workgroup. Rows that are
+//! too long for that, or too few, are cut: partial results go to the workspace, and are reduced once more, until there
+//! is one for each row. Which of these depends on shapes, strides and the device's borders alone, so a result has the
+//! same bits every time.
 
 use super::Kernel;
-use super::run::{Params, Run, block_of, element_offset, groups_for, word_offset};
-use super::shader::{Elem, Math, per_output};
+use super::run::{Params, Run, element_offset, groups_for};
+use super::shader::{Elem, Math, entry, per_output};
 use super::space::Space;
 use super::team::Team;
+use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::memory::Block;
 use crate::pipelines::{PipelineKey, Source, View};
-use situ_core::{Layout, MAX_RANK, TensorType};
+use situ_core::{Axes, Layout, MAX_RANK, Shape, TensorType};
 use situ_device::{Check, Registry};
 use situ_ir::ops::ReduceKind;
 use situ_ir::{Op, OpKind};
@@ -21,46 +23,87 @@ use std::sync::Arc;
 /// Rows of at least this length are cut up where there are fewer than [`FEW_ROWS`].
 const LONG_ROW: usize = 1 << 15;
 const FEW_ROWS: usize = 64;
-/// The length of a cut, at least.
+/// The length of a cut for a workgroup, at least; and for one invocation, at most.
 const CUT: usize = 1 << 13;
+const SHORT_CUT: usize = 1 << 11;
+/// From so many rows on, columns of a dense matrix are for one invocation each.
+const MANY_COLUMNS: usize = 2048;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add(OpKind::Reduce, Elem::DTYPES, Kernel::new(run).with_workspace(workspace));
 }
 
-/// Into how many parts each of `rows` rows of `length` elements is cut.
-fn cuts(kind: ReduceKind, rows: usize, length: usize) -> usize {
-    match kind {
-        ReduceKind::Sum | ReduceKind::Mean | ReduceKind::Max | ReduceKind::Min | ReduceKind::Prod => {
-            if rows < FEW_ROWS && length >= LONG_ROW { (length / CUT).min(256) } else { 1 }
-        }
-        // Positions and bools do not fit the second round.
-        ReduceKind::Any | ReduceKind::All | ReduceKind::ArgMax | ReduceKind::ArgMin => 1,
+/// The length of the cuts in which each of `rows` rows of `length` elements is reduced; `weight` is loop trips for each
+/// element.
+fn cut_length(rows: usize, length: usize, weight: usize, borders: &Borders) -> usize {
+    // An invocation alone reduces four rows one after the other, in runs of 64; see `per_output`.
+    let alone = (borders.trips / 5 / weight).max(64);
+    let group = 256 * (borders.trips / 16 / weight).max(1);
+    let cut = if rows < FEW_ROWS && length >= LONG_ROW {
+        length.div_ceil((length / CUT).min(256)).min(group)
+    } else if Team::choose(rows, length, borders.software) == Team::Alone {
+        if length <= alone { length } else { alone.min(SHORT_CUT) }
+    } else if rows >= MANY_COLUMNS {
+        length.min(alone)
+    } else {
+        length.min(group)
+    };
+    // All cuts about as long.
+    length.div_ceil(Borders::parts(length, cut)).max(1)
+}
+
+/// Loop trips for each element, at most: one, and if there are several axes, one for each of those.
+fn weight(axes: &Axes, shape: &Shape) -> usize {
+    match axes.iter().filter(|&a| shape[a] > 1).count() {
+        0 | 1 => 1,
+        many => many + 2,
     }
 }
 
-fn workspace(op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
+/// How many partial results each row has after each round but the last.
+fn rounds(rows: usize, length: usize, weight: usize, borders: &Borders) -> impl Iterator<Item = usize> {
+    let mut left = length;
+    std::iter::from_fn(move || {
+        left = left.div_ceil(cut_length(rows, left, weight, borders));
+        (left > 1).then_some(left)
+    })
+}
+
+fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
     let Op::Reduce(op) = op else { return 0 };
     let rows = outputs[0].shape.elements();
     let length = op.axes.iter().map(|a| inputs[0].shape[a]).product();
-    match cuts(op.kind, rows, length) {
-        1 => 0,
-        cuts => 4 * rows * cuts,
-    }
+    let weight = weight(&op.axes, &inputs[0].shape);
+    4 * rows * rounds(rows, length, weight, borders).sum::<usize>()
+}
+
+/// What a round reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// The input.
+    Input,
+    /// Partial results in the type of the input, bools as words.
+    Partial,
+    /// Positions of elements of the input.
+    Positions,
 }
 
 /// One round: what is read, how its rows lie, where results go.
 struct Round<'a> {
     kind: ReduceKind,
     elem: Elem,
+    reads: From,
+    /// How the rows of the input lie, or those of the partial results.
     kept: Space<1>,
     reduced: Space<1>,
     rows: usize,
     length: usize,
+    cut: usize,
     /// Elements that went into each row in all, by which a mean divides.
     count: usize,
-    cuts: usize,
     from: (&'a Block, u32),
+    /// Positions, where those are read.
+    positions: (&'a Block, u32),
     to: (&'a Block, u32),
 }
 
@@ -69,37 +112,47 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (input, output) = (run.input(0), run.output());
     let length: usize = op.axes.iter().map(|a| input.layout.shape()[a]).product();
     let rows = output.layout.shape().elements();
-    let cuts = cuts(op.kind, rows, length);
-    let round = Round {
+    let borders = run.borders();
+    let weight = weight(&op.axes, input.layout.shape());
+    let result = (run.block(output)?, element_offset(output));
+    let from = (run.block(input)?, element_offset(input));
+    let mut round = Round {
         kind: op.kind,
         elem: Elem::of(input.dtype)?,
+        reads: From::Input,
         kept: axes_of(input.layout, |a| !op.axes.contains(a)),
         reduced: axes_of(input.layout, |a| op.axes.contains(a)),
         rows,
         length,
+        cut: length.max(1),
         count: length,
-        cuts,
-        from: (run.block(input)?, element_offset(input)),
-        to: (run.block(output)?, element_offset(output)),
+        from,
+        positions: from,
+        to: result,
     };
-    if cuts == 1 {
-        return dispatch(run, &round).map(|()| None);
+    let mut at = 0;
+    for cuts in rounds(rows, length, weight, borders) {
+        let (block, start) = run.workspace()?;
+        let partial = (block, start + at);
+        at += (rows * cuts) as u32;
+        // A mean is divided at the end.
+        let kind = if op.kind == ReduceKind::Mean { ReduceKind::Sum } else { op.kind };
+        let cut = round.length.div_ceil(cuts);
+        dispatch(run, &Round { kind, to: partial, cut, ..round })?;
+        if matches!(op.kind, ReduceKind::ArgMax | ReduceKind::ArgMin) {
+            round = Round { reads: From::Positions, positions: partial, ..round };
+        } else {
+            round = Round {
+                reads: From::Partial,
+                kept: Space::merged(&[rows], [&[1]]),
+                reduced: Space::merged(&[cuts], [&[rows as isize]]),
+                from: partial,
+                ..round
+            };
+        }
+        round = Round { length: cuts, cut: cuts, ..round };
     }
-    let Some(workspace) = run.call.workspace else {
-        return Err(Fault::Internal("the reduction was given no workspace".into()));
-    };
-    let partial = (block_of(workspace, run.stream)?, word_offset(workspace));
-    let kind = if op.kind == ReduceKind::Mean { ReduceKind::Sum } else { op.kind };
-    dispatch(run, &Round { kind, to: partial, ..round })?;
-    let second = Round {
-        kept: Space::merged(&[rows], [&[cuts as isize]]),
-        reduced: Space::merged(&[cuts], [&[1]]),
-        length: cuts,
-        cuts: 1,
-        from: partial,
-        ..round
-    };
-    dispatch(run, &second).map(|()| None)
+    dispatch(run, &round).map(|()| None)
 }
 
 /// The axes for which `which` says yes, merged.
@@ -118,35 +171,67 @@ fn axes_of(layout: &Layout, which: impl Fn(usize) -> bool) -> Space<1> {
 fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
     // Neighbouring invocations read neighbouring elements: then one each is as good as a team.
     let inner = round.kept.rank.checked_sub(1).map(|last| round.kept.strides[0][last]);
-    let columns = round.rows >= 2048 && inner == Some(1);
-    let software = run.stream.context().is_software();
-    let team = match (round.cuts, columns) {
-        (1, true) => Team::Alone,
-        (1, false) => Team::choose(round.rows, round.length, software),
-        _ => Team::Group,
-    };
-    let sizes = [round.rows as u32, round.kept.rank as u32, round.reduced.rank as u32, round.length as u32];
-    let cut = round.length.div_ceil(round.cuts);
-    let mut params = Params::new(sizes, [round.from.1, 0, 0, round.to.1]).with([
+    let columns = round.rows >= MANY_COLUMNS && inner == Some(1);
+    let team =
+        if columns { Team::Alone } else { Team::choose(round.rows, round.length, run.borders().software) };
+    let cuts = round.length.div_ceil(round.cut).max(1);
+    let units = round.rows * cuts;
+    let sizes = [units as u32, round.kept.rank as u32, round.reduced.rank as u32, round.length as u32];
+    let mut params = Params::new(sizes, [round.from.1, round.positions.1, 0, round.to.1]).with([
         (round.count as f32).to_bits(),
-        round.cuts as u32,
-        cut as u32,
+        round.rows as u32,
+        round.cut as u32,
         0,
     ]);
     for axis in 0..round.kept.rank.max(round.reduced.rank) {
         let (k, r) = (&round.kept, &round.reduced);
         params = params.axis(axis, [k.sizes[axis], k.strides[0][axis], r.sizes[axis], r.strides[0][axis]]);
     }
-    let variant = (round.kind as u64 * 4 + round.elem as u64) * 2 + team as u64;
-    let pipeline =
-        run.pipeline(PipelineKey::new("reduce", variant), || source(round.kind, round.elem, team))?;
-    let groups = match (team, round.elem) {
-        (Team::Alone, _) => groups_for(round.rows),
-        // One workgroup makes all four bytes of a word.
-        (Team::Group, Elem::Bool) => round.rows.div_ceil(4),
-        (Team::Group, _) => round.rows * round.cuts,
+    let form = Form {
+        kind: round.kind,
+        elem: round.elem,
+        reads: round.reads,
+        // Bools are packed where they are the result, and words where they are partial.
+        bytes: round.elem == Elem::Bool && cuts == 1,
+        one_axis: round.reduced.rank == 1,
+        team,
     };
-    run.dispatch(&pipeline, &[round.from.0, round.to.0], &params, groups)
+    let pipeline = run.pipeline(PipelineKey::new("reduce", form.variant()), || source(&form))?;
+    let groups = match team {
+        Team::Alone => groups_for(units),
+        // One workgroup makes all four bytes of a word.
+        Team::Group if form.bytes => units.div_ceil(4),
+        Team::Group => units,
+    };
+    let blocks = [round.from.0, round.positions.0, round.to.0];
+    let blocks: &[&Block] =
+        if round.reads == From::Positions { &blocks } else { &[round.from.0, round.to.0] };
+    run.dispatch(&pipeline, blocks, &params, groups)
+}
+
+/// What the text of a kernel depends on.
+struct Form {
+    kind: ReduceKind,
+    elem: Elem,
+    reads: From,
+    /// Whether results are packed bytes.
+    bytes: bool,
+    /// Whether the reduced axes are one.
+    one_axis: bool,
+    team: Team,
+}
+
+impl Form {
+    fn variant(&self) -> u64 {
+        let numbers = [
+            (self.elem as u64, 4),
+            (self.reads as u64, 4),
+            (u64::from(self.bytes), 2),
+            (u64::from(self.one_axis), 2),
+            (self.team as u64, 2),
+        ];
+        numbers.iter().fold(self.kind as u64, |all, (number, of)| all * of + number)
+    }
 }
 
 /// How one kind of reduction goes, in WGSL. `T` is the element type.
@@ -208,7 +293,8 @@ fn better(a: Best, b: Best) -> Best {{
     )
 }
 
-fn source(kind: ReduceKind, elem: Elem, team: Team) -> Source {
+fn source(form: &Form) -> Source {
+    let Form { kind, elem, team, .. } = *form;
     let way = way(kind, elem);
     let mut text = Math::NONE.text() + &format!("alias T = {};\n", elem.wgsl());
     if way.acc == "Best" {
@@ -216,33 +302,45 @@ fn source(kind: ReduceKind, elem: Elem, team: Team) -> Source {
     }
     text += &format!("alias Acc = {};\n", way.acc);
     text += include_str!("wgsl/reduce.wgsl");
+    text += if form.one_axis {
+        "fn reduced(r: u32) -> u32 { return r * params.w[3].w; }\n"
+    } else {
+        include_str!("wgsl/reduce_axes.wgsl")
+    };
+    let load = match form.reads {
+        From::Partial if elem == Elem::Bool => "b0[base + reduced(r)] != 0u".into(),
+        From::Input | From::Partial | From::Positions => elem.load("b0", "(base + reduced(r))"),
+    };
+    // Partial results of a row lie as far apart as there are rows.
+    let position =
+        if form.reads == From::Positions { "b1[params.w[1].y + i * params.w[2].y + row]" } else { "i" };
     text += &format!(
-        "fn item_at(base: u32, r: u32) -> Acc {{ let x = {}; return {}; }}
+        "fn item_at(base: u32, row: u32, i: u32) -> Acc {{ let r = {position}; let x = {load}; return {}; }}
 fn join(a: Acc, b: Acc) -> Acc {{ return {}; }}
 fn finish(a: Acc) -> u32 {{ return {}; }}
-fn start(base: u32, first: u32) -> Acc {{ return {}; }}
+fn start(base: u32, row: u32, first: u32) -> Acc {{ return {}; }}
 ",
-        elem.load("b0", "(base + reduced(r))"),
         way.item,
         way.join,
         way.finish,
-        way.start.replace("item(first)", "item_at(base, first)"),
+        way.start.replace("item(first)", "item_at(base, row, first)"),
     );
+    let inputs = if form.reads == From::Positions { 2 } else { 1 };
     match team {
         Team::Alone => {
             text += include_str!("wgsl/reduce_alone.wgsl");
-            let output = if elem == Elem::Bool { Elem::Bool } else { Elem::I32 };
-            per_output(output, 1, false, &text)
+            per_output(if form.bytes { Elem::Bool } else { Elem::I32 }, inputs, false, &text)
         }
         Team::Group => {
             text += &team.joins(&[("join", "join(a, b)")]);
             text += include_str!("wgsl/reduce_group.wgsl");
-            text += if elem == Elem::Bool {
-                include_str!("wgsl/reduce_group_bytes.wgsl")
+            text += &entry(256);
+            text += &if form.bytes {
+                include_str!("wgsl/reduce_group_bytes.wgsl").to_string()
             } else {
-                include_str!("wgsl/reduce_group_words.wgsl")
+                include_str!("wgsl/reduce_group_words.wgsl").replace("OUT", &format!("b{inputs}"))
             };
-            Source { buffers: vec![View::Words; 2], wgsl: text }
+            Source { buffers: vec![View::Words; inputs + 1], wgsl: text }
         }
     }
 }
@@ -250,7 +348,6 @@ fn start(base: u32, first: u32) -> Acc {{ return {}; }}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use situ_core::Axes;
 
     #[test]
     fn axes_merge_within_the_kept_and_within_the_reduced() {
@@ -260,5 +357,39 @@ mod tests {
         let reduced = axes_of(&layout, |a| axes.contains(a));
         assert_eq!((kept.rank, &kept.sizes[..2], &kept.strides[0][..2]), (2, &[2, 5][..], &[60, 1][..]));
         assert_eq!((reduced.rank, reduced.sizes[0], reduced.strides[0][0]), (1, 12, 5));
+    }
+
+    #[test]
+    fn no_invocation_makes_more_trips_than_it_may_and_rounds_come_to_an_end() {
+        let borders = |trips, software| Borders {
+            trips,
+            groups: 65535,
+            work: 1 << 30,
+            block: 128 << 20,
+            elements: i32::MAX as usize,
+            software,
+        };
+        for (trips, software) in [(32767, true), (65536, false), (600, true)] {
+            let borders = borders(trips, software);
+            for rows in [1, 63, 64, 2047, 2048, 1 << 20] {
+                for length in [1, 64, 6553, 6554, 33_000, 1 << 20, (1 << 31) - 1] {
+                    for weight in [1, 5, 10] {
+                        let cut = cut_length(rows, length, weight, &borders);
+                        let lanes = match Team::choose(rows, length, software) {
+                            Team::Group if rows < MANY_COLUMNS => 256,
+                            // Alone, four rows to an invocation.
+                            _ => 1,
+                        };
+                        let made = if lanes == 1 { 4 } else { 1 } * cut.div_ceil(lanes) * weight * 67 / 64;
+                        assert!(made <= trips.max(4 * 67 * weight), "{rows} rows of {length}: {made} trips");
+                        let mut left = length;
+                        for cuts in rounds(rows, length, weight, &borders) {
+                            assert!(cuts < left);
+                            left = cuts;
+                        }
+                    }
+                }
+            }
+        }
     }
 }

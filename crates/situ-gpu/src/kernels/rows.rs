@@ -1,27 +1,45 @@
-//! Ops on rows of floats: softmax, cross-entropies, layer norm. Any strides; one team per row.
+//! Ops on rows of floats: softmax, cross-entropies, layer norm. Any strides; one team per row, or cuts of rows that are too
+//! long for one.
 
 use super::Kernel;
+use super::long_rows::{LongRows, Numbers, Pass, Reads, source};
 use super::run::{Params, Run, element_offset};
 use super::shader::Math;
 use super::space::Space;
 use super::team::Team;
+use crate::borders::Borders;
 use crate::checks::Bad;
 use crate::fault::Fault;
 use crate::pipelines::{Pipeline, PipelineKey, Source, View};
-use situ_core::{DType, Layout, MAX_RANK};
+use situ_core::{DType, Layout, MAX_RANK, TensorType};
 use situ_device::{Check, Registry};
 use situ_ir::{Op, OpKind};
 use std::sync::Arc;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
-    registry.add(OpKind::Softmax, &[DType::F32], Kernel::new(softmax));
-    registry.add(OpKind::LayerNorm, &[DType::F32], Kernel::new(layer_norm));
-    registry.add(OpKind::CrossEntropy, &[DType::F32], Kernel::new(cross_entropy));
-    let sparse =
-        Kernel::new(sparse_cross_entropy).accepting(|_, input, layout| input == 0 || layout.is_dense());
+    let kernel = |launch| Kernel::new(launch).with_workspace(workspace);
+    registry.add(OpKind::Softmax, &[DType::F32], kernel(softmax));
+    registry.add(OpKind::LayerNorm, &[DType::F32], kernel(layer_norm));
+    registry.add(OpKind::CrossEntropy, &[DType::F32], kernel(cross_entropy));
+    let sparse = kernel(sparse_cross_entropy).accepting(|_, input, layout| input == 0 || layout.is_dense());
     registry.add_where(OpKind::SparseCrossEntropy, &[DType::F32], sparse, |_, inputs, _| {
         inputs[1].dtype == DType::I32
     });
+}
+
+/// Passes of every kernel here over a row.
+const PASSES: usize = 3;
+
+fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
+    let shape = &inputs[0].shape;
+    let axis = match op {
+        Op::Softmax(op) => usize::from(op.axis),
+        _ => shape.rank() - 1,
+    };
+    let rows = shape.without(|a| a == axis).elements();
+    let Some(long) = LongRows::of(rows, shape[axis], PASSES, borders) else { return 0 };
+    // Losses of cuts need as much again.
+    if op.kind() == OpKind::CrossEntropy { 2 * long.bytes() } else { long.bytes() }
 }
 
 /// The rows of one or two tensors along `axis`, merged.
@@ -51,7 +69,15 @@ impl Rows {
     }
 
     fn team(&self, run: &Run<'_>) -> Team {
-        Team::choose(self.count, self.length, run.stream.context().is_software())
+        Team::choose(self.count, self.length, run.borders().software)
+    }
+
+    /// The way of rows that are too long for a team.
+    fn long<'a, 'b>(&self, run: &'b Run<'a>, params: Params) -> Result<Option<Pass<'a, 'b>>, Fault> {
+        let Some(rows) = LongRows::of(self.count, self.length, PASSES, run.borders()) else {
+            return Ok(None);
+        };
+        Ok(Some(Pass { run, rows, params, reads: Reads::Strided, input: run.block(run.input(0))? }))
     }
 
     fn params(&self, offsets: [u32; 4], own: [u32; 4]) -> Params {
@@ -90,12 +116,20 @@ fn softmax(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let axis = usize::from(op.axis);
     let rows = Rows::of(axis, input.layout, None);
     let inner: usize = input.layout.shape()[axis + 1..].iter().product();
-    let team = rows.team(run);
-    let pipeline = pipeline(run, "softmax", team, &[View::Words; 2], &[include_str!("wgsl/softmax.wgsl")])?;
     let params = rows.params(
         [element_offset(input), 0, 0, element_offset(output)],
         [stride(input.layout, axis), inner as u32, u32::from(op.log), 0],
     );
+    if let Some(pass) = rows.long(run, params)? {
+        let whole = pass.summarise(Numbers::Exponents, 0)?;
+        let text = || include_str!("wgsl/long_softmax.wgsl").to_string();
+        let pipeline = pass.pipeline("long_softmax", 0, &[View::Words; 3], "b1", text)?;
+        let blocks = [pass.input, run.workspace()?.0, run.block(output)?];
+        pass.dispatch(&pipeline, &blocks, pass.units(), [0, 0, whole])?;
+        return Ok(None);
+    }
+    let team = rows.team(run);
+    let pipeline = pipeline(run, "softmax", team, &[View::Words; 2], &[include_str!("wgsl/softmax.wgsl")])?;
     run.dispatch(&pipeline, &[run.block(input)?, run.block(output)?], &params, team.groups(rows.count))?;
     Ok(None)
 }
@@ -105,9 +139,6 @@ fn layer_norm(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (input, scale, shift, output) = (run.input(0), run.input(1), run.input(2), run.output());
     let axis = input.layout.shape().rank() - 1;
     let rows = Rows::of(axis, input.layout, None);
-    let team = rows.team(run);
-    let pipeline =
-        pipeline(run, "layer_norm", team, &[View::Words; 4], &[include_str!("wgsl/layer_norm.wgsl")])?;
     let params = rows.params(
         [element_offset(input), element_offset(scale), element_offset(shift), element_offset(output)],
         [
@@ -117,6 +148,18 @@ fn layer_norm(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
             (op.epsilon.0 as f32).to_bits(),
         ],
     );
+    if let Some(pass) = rows.long(run, params)? {
+        let whole = pass.summarise(Numbers::Moments, 0)?;
+        let text = || include_str!("wgsl/long_layer_norm.wgsl").to_string();
+        let pipeline = pass.pipeline("long_layer_norm", 0, &[View::Words; 5], "b1", text)?;
+        let work = run.workspace()?.0;
+        let blocks = [pass.input, work, run.block(scale)?, run.block(shift)?, run.block(output)?];
+        pass.dispatch(&pipeline, &blocks, pass.units(), [0, 0, whole])?;
+        return Ok(None);
+    }
+    let team = rows.team(run);
+    let pipeline =
+        pipeline(run, "layer_norm", team, &[View::Words; 4], &[include_str!("wgsl/layer_norm.wgsl")])?;
     let blocks = [run.block(input)?, run.block(scale)?, run.block(shift)?, run.block(output)?];
     run.dispatch(&pipeline, &blocks, &params, team.groups(rows.count))?;
     Ok(None)
@@ -128,13 +171,28 @@ fn cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (logits, labels, output) = (run.input(0), run.input(1), run.output());
     let axis = logits.layout.shape().rank() - 1;
     let rows = Rows::of(axis, logits.layout, Some(labels.layout));
-    let team = rows.team(run);
-    let texts = [SHIFT_AND_LOG, include_str!("wgsl/cross_entropy.wgsl")];
-    let pipeline = pipeline(run, "cross_entropy", team, &[View::Words; 3], &texts)?;
     let params = rows.params(
         [element_offset(logits), element_offset(labels), 0, element_offset(output)],
         [stride(logits.layout, axis), stride(labels.layout, axis), 0, 0],
     );
+    if let Some(pass) = rows.long(run, params)? {
+        let whole = pass.summarise(Numbers::Exponents, 0)?;
+        let (work, start) = run.workspace()?;
+        let text = || include_str!("wgsl/long_losses.wgsl").to_string();
+        let pipeline = pass.pipeline("long_losses", 0, &[View::Words; 3], "b1", text)?;
+        let losses = start + (pass.rows.bytes() / 4) as u32;
+        let blocks = [pass.input, work, run.block(labels)?];
+        pass.dispatch(&pipeline, &blocks, pass.units(), [0, losses, whole])?;
+        let sums = pass.join(Numbers::Sums, losses)?;
+        let pipeline = run.pipeline(PipelineKey::new("long_cross_entropy", 0), || {
+            source(&[View::Words; 2], "b0", include_str!("wgsl/long_cross_entropy.wgsl"))
+        })?;
+        pass.dispatch(&pipeline, &[work, run.block(output)?], rows.count, [sums, 0, whole])?;
+        return Ok(None);
+    }
+    let team = rows.team(run);
+    let texts = [SHIFT_AND_LOG, include_str!("wgsl/cross_entropy.wgsl")];
+    let pipeline = pipeline(run, "cross_entropy", team, &[View::Words; 3], &texts)?;
     let blocks = [run.block(logits)?, run.block(labels)?, run.block(output)?];
     run.dispatch(&pipeline, &blocks, &params, team.groups(rows.count))?;
     Ok(None)
@@ -144,15 +202,31 @@ fn sparse_cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (logits, labels, output) = (run.input(0), run.input(1), run.output());
     let axis = logits.layout.shape().rank() - 1;
     let rows = Rows::of(axis, logits.layout, None);
-    let team = rows.team(run);
-    let buffers = [View::Words, View::Words, View::Words, View::Atomics];
-    let texts = [SHIFT_AND_LOG, include_str!("wgsl/sparse_cross_entropy.wgsl")];
-    let pipeline = pipeline(run, "sparse_cross_entropy", team, &buffers, &texts)?;
     let params = rows.params(
         [element_offset(logits), element_offset(labels), 0, element_offset(output)],
         [stride(logits.layout, axis), 0, 0, 0],
     );
-    let blocks = [run.block(logits)?, run.block(labels)?, run.block(output)?];
     let bad = Bad::OutOfRange { what: "label", limit: rows.length as i64 };
+    if let Some(pass) = rows.long(run, params)? {
+        let whole = pass.summarise(Numbers::Exponents, 0)?;
+        let buffers = [View::Words, View::Words, View::Words, View::Words, View::Atomics];
+        let text = || include_str!("wgsl/long_sparse_cross_entropy.wgsl").to_string();
+        let pipeline = pass.pipeline("long_sparse_cross_entropy", 0, &buffers, "b1", text)?;
+        let blocks = [pass.input, run.workspace()?.0, run.block(labels)?, run.block(output)?];
+        let params = pass.params(rows.count, [0, 0, whole]);
+        return run.dispatch_checked(
+            &pipeline,
+            &blocks,
+            &params,
+            rows.count.div_ceil(256),
+            bad,
+            Some(labels),
+        );
+    }
+    let team = rows.team(run);
+    let buffers = [View::Words, View::Words, View::Words, View::Atomics];
+    let texts = [SHIFT_AND_LOG, include_str!("wgsl/sparse_cross_entropy.wgsl")];
+    let pipeline = pipeline(run, "sparse_cross_entropy", team, &buffers, &texts)?;
+    let blocks = [run.block(logits)?, run.block(labels)?, run.block(output)?];
     run.dispatch_checked(&pipeline, &blocks, &params, team.groups(rows.count), bad, Some(labels))
 }

@@ -1,5 +1,6 @@
 //! What a kernel's host side works with: the call, the blocks of its tensors, and the way to the stream.
 
+use crate::borders::Borders;
 use crate::checks::{Bad, Watch};
 use crate::clock::Stopwatch;
 use crate::fault::Fault;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 /// Elements that one workgroup of the elementwise kernels handles: 256 invocations, 4 elements each.
 pub(crate) const GROUP_ELEMENTS: usize = 1024;
 
-/// Workgroups along one dimension that every implementation allows.
-const MAX_GROUPS: u32 = 65535;
+/// The word in which a dispatch finds its first workgroup's number; see [`super::shader::entry`].
+const FIRST_GROUP: usize = 61;
 
 /// One launch on one device.
 pub(crate) struct Run<'a> {
@@ -63,6 +64,12 @@ impl Params {
         self
     }
 
+    /// The same from another workgroup on.
+    fn beginning_at(mut self, first: usize) -> Params {
+        self.words[FIRST_GROUP] = first as u32;
+        self
+    }
+
     /// With the words of one axis.
     pub(crate) fn axis(mut self, axis: usize, words: [u32; 4]) -> Params {
         debug_assert!(axis < MAX_RANK);
@@ -72,6 +79,24 @@ impl Params {
 }
 
 impl<'a> Run<'a> {
+    /// What the device can do in one go.
+    pub(crate) fn borders(&self) -> &'a Borders {
+        self.stream.context().borders()
+    }
+
+    /// The same launch, whose work is shared by `dispatches`.
+    pub(crate) fn shared_by(&self, dispatches: usize) -> Run<'a> {
+        Run { work: self.work / dispatches.max(1) as u64, ..*self }
+    }
+
+    /// The workspace that the kernel asked for: its block, and where it begins, in words.
+    pub(crate) fn workspace(&self) -> Result<(&'a Block, u32), Fault> {
+        let Some(region) = self.call.workspace else {
+            return Err(Fault::Internal(format!("{} was given no workspace", self.call.op.name())));
+        };
+        Ok((block_of(region, self.stream)?, word_offset(region)))
+    }
+
     pub(crate) fn input(&self, i: usize) -> &'a Arg<'a> {
         &self.call.inputs[i]
     }
@@ -95,7 +120,7 @@ impl<'a> Run<'a> {
         self.stream.pipelines().get(key, source)
     }
 
-    /// Queues a kernel over `groups` workgroups.
+    /// Queues a kernel over `groups` workgroups, in as many dispatches as its work takes.
     pub(crate) fn dispatch(
         &self,
         pipeline: &Pipeline,
@@ -103,7 +128,23 @@ impl<'a> Run<'a> {
         params: &Params,
         groups: usize,
     ) -> Result<(), Fault> {
-        self.stream.dispatch(&self.launch(pipeline, blocks, params, groups))
+        for part in self.parts(params, groups) {
+            self.stream.dispatch(&self.launch(pipeline, blocks, &part))?;
+        }
+        Ok(())
+    }
+
+    /// The dispatches of `groups` workgroups: none does more than the device's share of work.
+    fn parts(&self, params: &Params, groups: usize) -> impl ExactSizeIterator<Item = Part> + use<> {
+        let borders = self.borders();
+        let wanted = Borders::parts(self.work.div_ceil(1 << 10) as usize, (borders.work >> 10) as usize);
+        let step = groups.div_ceil(wanted).max(1);
+        let (params, most, count) = (*params, borders.groups, groups.div_ceil(step));
+        let work = self.work / count.max(1) as u64;
+        (0..count).map(move |number| {
+            let first = number * step;
+            Part { params: params.beginning_at(first), groups: fold(step.min(groups - first), most), work }
+        })
     }
 
     /// Queues a kernel that may find bad data. It binds `blocks` and, as its last buffer, the error slots. `indices`
@@ -136,9 +177,10 @@ impl<'a> Run<'a> {
         bound.push(&slots);
         let check = Check::open(name, self.call.location);
         let watch = Watch { check: check.clone(), bad };
-        let main = self.launch(pipeline, &bound, params, groups);
+        let parts: Vec<Part> = self.parts(params, groups).collect();
+        let mains: Vec<Launch<'_>> = parts.iter().map(|part| self.launch(pipeline, &bound, part)).collect();
         match indices {
-            None => self.stream.dispatch_checked(&watch, &main, None)?,
+            None => self.stream.dispatch_checked(&watch, &mains, None)?,
             Some(arg) => {
                 let key = PipelineKey::new("note_value", 0);
                 let note = self.pipeline(key, || Source {
@@ -147,29 +189,31 @@ impl<'a> Run<'a> {
                 })?;
                 let bound = [self.block(arg)?, &*slots];
                 let params = Params::new([0; 4], [element_offset(arg), 0, 0, 0]);
-                let note = self.launch(&note, &bound, &params, 1);
-                self.stream.dispatch_checked(&watch, &main, Some(&note))?;
+                let part = Part { params, groups: [1; 3], work: 1 };
+                let note = self.launch(&note, &bound, &part);
+                self.stream.dispatch_checked(&watch, &mains, Some(&note))?;
             }
         }
         Ok(Some(check))
     }
 
-    fn launch<'b>(
-        &'b self,
-        pipeline: &'b Pipeline,
-        blocks: &'b [&'b Block],
-        params: &'b Params,
-        groups: usize,
-    ) -> Launch<'b> {
+    fn launch<'b>(&'b self, pipeline: &'b Pipeline, blocks: &'b [&'b Block], part: &'b Part) -> Launch<'b> {
         Launch {
             pipeline,
             blocks,
-            params: &params.words[..params.used],
-            groups: fold(groups),
-            work: self.work,
+            params: &part.params.words[..part.params.used],
+            groups: part.groups,
+            work: part.work,
             watch: self.watch,
         }
     }
+}
+
+/// One dispatch of a kernel.
+struct Part {
+    params: Params,
+    groups: [u32; 3],
+    work: u64,
 }
 
 /// The block of a region, which must be one of this stream's: another GPU's would spoil the whole batch.
@@ -191,7 +235,7 @@ pub(crate) fn offset_of(arg: &Arg<'_>, layout: &Layout) -> u32 {
 }
 
 /// Where a region starts in its block, in words.
-pub(crate) fn word_offset(region: Region<'_>) -> u32 {
+fn word_offset(region: Region<'_>) -> u32 {
     (region.offset / 4) as u32
 }
 
@@ -202,11 +246,11 @@ pub(crate) fn groups_for(elements: usize) -> usize {
 
 /// `groups` workgroups in two dimensions, as close as may be; kernels number them row by row and look whether they
 /// are beyond the end.
-fn fold(groups: usize) -> [u32; 3] {
-    if groups <= MAX_GROUPS as usize {
+fn fold(groups: usize, most: u32) -> [u32; 3] {
+    if groups <= most as usize {
         return [groups as u32, 1, 1];
     }
-    let rows = groups.div_ceil(MAX_GROUPS as usize);
+    let rows = groups.div_ceil(most as usize);
     [groups.div_ceil(rows) as u32, rows as u32, 1]
 }
 
@@ -217,8 +261,8 @@ mod tests {
     #[test]
     fn many_workgroups_fold_into_a_plane_that_covers_them() {
         for groups in [1, 65535, 65536, 131_071, 4_000_000, 100_000_007] {
-            let [x, y, z] = fold(groups);
-            assert!(x <= MAX_GROUPS && y <= MAX_GROUPS && z == 1);
+            let [x, y, z] = fold(groups, 65535);
+            assert!(x <= 65535 && y <= 65535 && z == 1);
             let covered = x as usize * y as usize;
             assert!(covered >= groups && covered < groups + y as usize, "{groups}: {x} x {y}");
         }

@@ -148,13 +148,14 @@ impl std::ops::BitOr for Math {
     }
 }
 
-/// The opening of an entry point: `group` is the number of the workgroup, `lane` that of the invocation within it.
+/// The opening of an entry point: `group` is the number of the workgroup, `lane` that of the invocation within it. Work
+/// that is too much for one dispatch is queued as several, each from workgroup number `params.w[15].y`.
 pub(crate) fn entry(workgroup: usize) -> String {
     format!(
         "@compute @workgroup_size({workgroup})
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>,
     @builtin(local_invocation_index) lane: u32) {{
-    let group = wid.y * nwg.x + wid.x;
+    let group = wid.y * nwg.x + wid.x + params.w[15].y;
 "
     )
 }

@@ -1,5 +1,6 @@
 //! Kernels through the device seam, against plain double-precision references.
 
+mod beyond;
 mod elementwise;
 mod fused;
 mod harness;

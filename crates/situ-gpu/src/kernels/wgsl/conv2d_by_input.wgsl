@@ -1,5 +1,6 @@
 // b0 the gradient by the result, b1 filters. Each pixel looks back at the windows that it was in; where there is none, the
 // gradient is zero, as padding is.
+// Loops are cut into boxes: w[9] and w[10].
 fn element(e: u32) -> u32 {
     let sizes = params.w[0];
     let own = params.w[2];
@@ -8,15 +9,17 @@ fn element(e: u32) -> u32 {
     let i = decode(e, sizes.y * more.z, image.x, image.y);
     let group = i.y / sizes.y;
     let c = i.y % sizes.y;
-    var sum = 0.0;
-    for (var o = group * more.w; o < (group + 1u) * more.w; o++) {
+    let outer = params.w[9];
+    let inner = params.w[10];
+    let y = i.z + more.x;
+    let x = i.w + more.y;
+    var sum = before(e);
+    for (var o = group * more.w + outer.x; o < group * more.w + outer.y; o++) {
         var part = 0.0;
-        for (var kh = 0u; kh < sizes.z; kh++) {
-            let y = i.z + more.x;
+        for (var kh = outer.z; kh < outer.w; kh++) {
             let down = y - kh * own.z;
             let in_rows = y >= kh * own.z && down % own.x == 0u && down / own.x < image.z;
-            for (var kw = 0u; kw < sizes.w; kw++) {
-                let x = i.w + more.y;
+            for (var kw = inner.x; kw < inner.y; kw++) {
                 let across = x - kw * own.w;
                 var pixel = p(62u);
                 if in_rows && x >= kw * own.w && across % own.y == 0u && across / own.y < image.w {

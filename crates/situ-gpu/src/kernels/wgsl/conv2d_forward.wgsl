@@ -1,4 +1,4 @@
-// b0 images, b1 filters.
+// b0 images, b1 filters. Loops are cut into boxes: w[9] and w[10].
 fn element(e: u32) -> u32 {
     let sizes = params.w[0];
     let own = params.w[2];
@@ -6,13 +6,15 @@ fn element(e: u32) -> u32 {
     let image = params.w[4];
     let i = decode(e, more.z * more.w, image.z, image.w);
     let first = (i.y / more.w) * sizes.y;
-    var sum = 0.0;
-    for (var c = 0u; c < sizes.y; c++) {
+    let outer = params.w[9];
+    let inner = params.w[10];
+    var sum = before(e);
+    for (var c = outer.x; c < outer.y; c++) {
         var part = 0.0;
-        for (var kh = 0u; kh < sizes.z; kh++) {
+        for (var kh = outer.z; kh < outer.w; kh++) {
             let y = i.z * own.x + kh * own.z;
             let in_rows = y >= more.x && y - more.x < image.x;
-            for (var kw = 0u; kw < sizes.w; kw++) {
+            for (var kw = inner.x; kw < inner.y; kw++) {
                 let x = i.w * own.y + kw * own.w;
                 var pixel = p(62u);
                 if in_rows && x >= more.y && x - more.y < image.y {

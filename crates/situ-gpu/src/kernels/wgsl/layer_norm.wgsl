@@ -5,14 +5,27 @@ fn work(row: u32, lane: u32) {
     let length = params.w[0].w;
     let count = f32(length);
     var s = 0.0;
-    for (var i = lane; i < length; i += LANES) { s += bitcast<f32>(b0[base + i * own.x]); }
-    let mean = team_sum(lane, s) / count;
-    var v = 0.0;
-    for (var i = lane; i < length; i += LANES) {
-        let d = bitcast<f32>(b0[base + i * own.x]) - mean;
-        v += d * d;
+    for (var i = lane; i < length;) {
+        var run = 0.0;
+        let end = min(length, i + 64u * LANES);
+        for (; i < end; i += LANES) { run += bitcast<f32>(b0[base + i * own.x]); }
+        s += run;
     }
-    let variance = team_sum(lane, v) / count;
+    let near = team_sum(lane, s) / count;
+    // Distances are summed too: they tell how far the mean is off.
+    var v = vec2<f32>(0.0);
+    for (var i = lane; i < length;) {
+        var run = vec2<f32>(0.0);
+        let end = min(length, i + 64u * LANES);
+        for (; i < end; i += LANES) {
+            let d = bitcast<f32>(b0[base + i * own.x]) - near;
+            run += vec2<f32>(d, d * d);
+        }
+        v += run;
+    }
+    let off = team_sum(lane, v.x) / count;
+    let mean = select(near, near + off, is_finite(near));
+    let variance = max_nan(team_sum(lane, v.y) / count - off * off, 0.0);
     let factor = 1.0 / sqrt(variance + bitcast<f32>(own.w));
     let to = params.w[1].w + row * length;
     for (var i = lane; i < length; i += LANES) {

@@ -1,9 +1,6 @@
-// For each index: where the next equal one stands (or all ones), and whether it is the first of its value. Indices
-// out of range are no chain's first. b2 are the error slots.
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32) {
-    let i = (wid.y * nwg.x + wid.x) * 256u + lane;
+    // For each index: where the next equal one stands (or all ones), and whether it is the first of its value. Indices
+    // out of range are no chain's first. b2 are the error slots.
+    let i = group * 256u + lane;
     let count = params.w[0].x;
     if i >= count { return; }
     let base = params.w[1].x;

@@ -1,5 +1,5 @@
-// sizes: rows, kept axes, reduced axes, length. own: the count as f32, cuts, length of a cut. Axis words: size and
-// stride of a kept axis, size and stride of a reduced axis.
+// sizes: units (a cut of a row each, cut by cut), kept axes, reduced axes, length. own: the count as f32, rows, length of a
+// cut. Axis words: size and stride of a kept axis, size and stride of a reduced axis.
 fn kept(row: u32) -> u32 {
     var rest = row;
     var at = params.w[1].x;
@@ -7,18 +7,6 @@ fn kept(row: u32) -> u32 {
         let axis = params.w[2u + d];
         let above = rest / axis.x;
         at += (rest - above * axis.x) * axis.y;
-        rest = above;
-    }
-    return at;
-}
-fn reduced(r: u32) -> u32 {
-    if params.w[0].z == 1u { return r * params.w[3].w; }
-    var rest = r;
-    var at = 0u;
-    for (var d = params.w[0].z; d > 0u; d--) {
-        let axis = params.w[2u + d];
-        let above = rest / axis.z;
-        at += (rest - above * axis.z) * axis.w;
         rest = above;
     }
     return at;

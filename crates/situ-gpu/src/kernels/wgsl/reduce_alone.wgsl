@@ -1,12 +1,15 @@
-fn element(row: u32) -> u32 {
+fn element(unit: u32) -> u32 {
+    let own = params.w[2];
+    let cut = unit / own.y;
+    let row = unit - cut * own.y;
     let base = kept(row);
-    let length = params.w[0].w;
+    let length = min(params.w[0].w, (cut + 1u) * own.z);
     // Runs of 64 are joined first: rounding grows with the length of a chain of additions.
-    var acc = start(base, 0u);
-    for (var r = 0u; r < length;) {
-        var run = start(base, r);
+    var acc = start(base, row, cut * own.z);
+    for (var r = cut * own.z; r < length;) {
+        var run = start(base, row, r);
         let end = min(length, r + 64u);
-        for (; r < end; r++) { run = join(run, item_at(base, r)); }
+        for (; r < end; r++) { run = join(run, item_at(base, row, r)); }
         acc = join(acc, run);
     }
     return finish(acc);

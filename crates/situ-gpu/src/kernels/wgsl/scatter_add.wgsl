@@ -18,12 +18,3 @@ fn add_chain(e: u32) {
     }
     b3[at] = bitcast<u32>(sum);
 }
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32) {
-    let group = wid.y * nwg.x + wid.x;
-    for (var k = 0u; k < 4u; k++) {
-        let e = group * 1024u + k * 256u + lane;
-        if e < params.w[0].x { add_chain(e); }
-    }
-}

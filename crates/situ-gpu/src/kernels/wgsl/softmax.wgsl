@@ -7,7 +7,12 @@ fn work(row: u32, lane: u32) {
     for (var i = lane; i < length; i += LANES) { m = max_nan(m, bitcast<f32>(b0[base + i * own.x])); }
     m = team_max(lane, m);
     var s = 0.0;
-    for (var i = lane; i < length; i += LANES) { s += exp_nonpositive(bitcast<f32>(b0[base + i * own.x]) - m); }
+    for (var i = lane; i < length;) {
+        var run = 0.0;
+        let end = min(length, i + 64u * LANES);
+        for (; i < end; i += LANES) { run += exp_nonpositive(bitcast<f32>(b0[base + i * own.x]) - m); }
+        s += run;
+    }
     s = team_sum(lane, s);
     // A largest element that is no number, or infinite, leaves no meaning in the row.
     let broken = !is_finite(m);
