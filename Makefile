@@ -34,6 +34,7 @@ test-all: test
 soak: setup
 	SITU_SOAK=100000 $(CARGO) test --release -p situ-place --test model no_answer_breaks_a_rule -- --nocapture
 	SITU_RECIPES=50000 SITU_GPU_RECIPES=3000 $(CARGO) nextest run --no-fail-fast -p situ-tensor --test any_placement
+	SITU_PROGRAMS=100000 SITU_GPU_PROGRAMS=20000 $(CARGO) nextest run --no-fail-fast -p situ-tensor --test function_is_eager
 	SITU_BAD_BATCHES=1000 $(CARGO) nextest run --no-fail-fast -p situ-nn --test train bad_label
 
 lint:

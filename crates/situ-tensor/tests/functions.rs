@@ -3,8 +3,8 @@
 use situ_core::{DeviceId, Result};
 use situ_runtime::function::EventKind;
 use situ_tensor::{
-    Function, Variable, cond, current_runtime, device, random, tensor, where_, while_loop, with_device,
-    with_runtime,
+    Function, Span, Tensor, Variable, cond, constant, current_runtime, device, random, tensor, where_,
+    while_loop, with_device, with_runtime,
 };
 use situ_testkit::machines::{CPU, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
@@ -90,6 +90,43 @@ fn branches_and_loops_run_inside_a_function() -> Result<()> {
     });
     let out = powers.call_many(&[&tensor(3.0f32)?])?;
     assert_eq!((out[0].item::<f32>()?, out[1].item::<i32>()?), (243.0, 4));
+    Ok(())
+}
+
+#[test]
+fn a_loop_goes_on_from_a_view_that_its_body_gives() -> Result<()> {
+    let x = constant(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], &[3, 3])?;
+    for trips in 0..5 {
+        let turned = move |x: &Tensor| {
+            let (limit, none) = (tensor(trips)?, tensor(0)?);
+            let body = |s: &[Tensor]| {
+                let turned = s[0].transpose(&[])?.slice(&[Span::ALL.by(-1)])?;
+                Ok(vec![turned, (&s[1] + 1.0)?])
+            };
+            Ok(while_loop(&[x.clone(), none], |s| s[1].less(&limit), body)?.remove(0))
+        };
+        let made = Function::new(turned).call(&x)?;
+        assert_eq!(made.to_vec::<f32>()?, turned(&x)?.to_vec::<f32>()?, "{trips} quarter turns");
+    }
+    Ok(())
+}
+
+#[test]
+fn reductions_give_the_same_bits_however_their_input_lies() -> Result<()> {
+    let numbers: Vec<f32> = (0..40 * 70).map(|i| (i as f32 * 0.7).sin() * (i % 13) as f32).collect();
+    let view = constant(&numbers, &[40, 70])?.transpose(&[])?;
+    let dense = situ_tensor::apply_op(situ_ir::ops::Dense, &[&view])?.remove(0);
+    use situ_ir::ops::ReduceKind::{ArgMax, ArgMin, Max, Mean, Min, Prod, Sum};
+    let _here = device("/CPU:0")?;
+    for kind in [Sum, Mean, Prod, Max, Min, ArgMax, ArgMin] {
+        for axis in [0, 1] {
+            let reduce = move |x: &Tensor| x.reduce(kind, &[axis], false);
+            let want = reduce(&dense)?.to_bytes()?;
+            assert_eq!(reduce(&view)?.to_bytes()?, want, "{kind:?} over {axis}");
+            let function = Function::new(reduce);
+            assert_eq!(function.call(&view)?.to_bytes()?, want, "{kind:?} over {axis} in a function");
+        }
+    }
     Ok(())
 }
 

@@ -2,7 +2,8 @@
 //!
 //! f32 f64 i32 i64 u8 for sum, prod, max, min, argmax and argmin; f32 and f64 for mean; bool for any and all: whatever the op's
 //! rule lets through. A layout that is a permutation without gaps is read in place where the result does not have to be
-//! transposed; others are made dense first.
+//! transposed, and does not depend on the order of memory, as sums of floats and the sign of the larger zero do; others are made
+//! dense first. So the same numbers give the same bits, however they lie.
 
 use super::{CpuKernel, start};
 use crate::elementwise::{self, Operand, cast::cast};
@@ -22,7 +23,18 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 /// Besides dense layouts, those that need no workspace: its size is asked for without knowing the layout.
 fn accepts(op: &Op, _: usize, layout: &Layout) -> bool {
     let Op::Reduce(op) = op else { return false };
-    Groups::new(layout, op.axes).is_some_and(|groups| groups.reductions() == 1)
+    Groups::new(layout, op.axes).is_some_and(|groups| {
+        let same_order = || Groups::new(&Layout::dense(*layout.shape()), op.axes) == Some(groups);
+        groups.reductions() == 1 && (!is_ordered(op.kind) || same_order())
+    })
+}
+
+/// Whether the order in which elements are taken can show in the result.
+fn is_ordered(kind: ReduceKind) -> bool {
+    match kind {
+        ReduceKind::Sum | ReduceKind::Mean | ReduceKind::Prod | ReduceKind::Max | ReduceKind::Min => true,
+        ReduceKind::ArgMax | ReduceKind::ArgMin | ReduceKind::Any | ReduceKind::All => false,
+    }
 }
 
 /// Positions among axes that do not lie together cannot be put together from partial results.

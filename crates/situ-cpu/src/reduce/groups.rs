@@ -7,7 +7,7 @@ use super::Extent;
 use situ_core::{Axes, Layout, MAX_RANK};
 
 /// Groups of axes in the order of memory, outermost first: kept and reduced ones in turn.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups {
     sizes: [usize; MAX_RANK],
     reduced: [bool; MAX_RANK],

@@ -326,7 +326,9 @@ impl<R: Recorder> Run<'_, R> {
                     if !self.holds(test, step)? {
                         return self.bind(outputs, state);
                     }
-                    state = self.nested_on(body, &state)?;
+                    // The body is compiled for a dense state, and may give a view of the one it got.
+                    let made = self.nested_on(body, &state)?;
+                    state = made.into_iter().map(whole).collect::<Result<Vec<_>>>()?;
                 }
             }
         }
@@ -419,12 +421,16 @@ impl<R: Recorder> Run<'_, R> {
 
     fn bind(&self, outputs: &[Operand], made: Vec<DeviceTensor>) -> Result<()> {
         for (operand, tensor) in outputs.iter().zip(made) {
-            // What a branch gives may be a view of what it was given.
-            let location = Location::caller();
-            let whole = tensor.layout.is_dense() && tensor.layout.offset() == 0;
-            let tensor = if whole { tensor } else { transfer::dense_copy(&tensor, location)? };
-            self.frame.bind(operand, tensor)?;
+            self.frame.bind(operand, whole(tensor)?)?;
         }
         Ok(())
     }
+}
+
+/// What a branch gives, dense: it may be a view of what it was given.
+fn whole(tensor: DeviceTensor) -> Result<DeviceTensor> {
+    if tensor.layout.is_dense() && tensor.layout.offset() == 0 {
+        return Ok(tensor);
+    }
+    transfer::dense_copy(&tensor, Location::caller())
 }
