@@ -42,7 +42,7 @@ fn a_loss_that_is_no_number_is_said_once_and_training_goes_on() -> Result<()> {
         let model = || Mlp::new(&[3, 8, 4], 5);
         let (x, y) = data(None)?;
         compile(model()?, Sgd::new(0.1), cross_entropy(), ())?.fit((&x, &y), Fit { epochs: 2, ..quiet() })?;
-        assert_eq!(about(&said), [String::new(); 0]);
+        assert!(about(&said).is_empty());
         let (x, y) = data(Some(20))?;
         let mut trainer = compile(model()?, Sgd::new(0.1), cross_entropy(), ())?;
         let history = trainer.fit((&x, &y), Fit { epochs: 3, ..quiet() })?;
