@@ -43,6 +43,8 @@ struct Logical {
     /// The cores it owns alone, if it does.
     cores: Option<Vec<usize>>,
     dtypes: Vec<String>,
+    /// The calibration that was found for it and is not used, and why.
+    ignored_calibration: Option<String>,
 }
 
 pub(crate) fn run(screen: &mut Screen, json: bool) -> Result<()> {
@@ -76,7 +78,13 @@ impl DeviceList {
         self.show_physical(screen)?;
         screen.heading("Logical devices: what programs see")?;
         let rows = self.logical.iter().map(Logical::row).collect();
-        screen.table(&["device", "on", "memory limit", "cores", "dtypes with kernels"], rows)
+        screen.table(&["device", "on", "memory limit", "cores", "dtypes with kernels"], rows)?;
+        for device in &self.logical {
+            if let Some(ignored) = &device.ignored_calibration {
+                screen.line(&format!("{}: {ignored}", device.name))?;
+            }
+        }
+        Ok(())
     }
 
     /// The table of what the machine has, and what to know about it.
@@ -147,6 +155,7 @@ impl Logical {
             memory_limit_bytes: device.memory_info().limit,
             cores: device.cores().map(<[usize]>::to_vec),
             dtypes: dtypes(device.description()),
+            ignored_calibration: device.ignored_calibration().map(ToString::to_string),
         }
     }
 

@@ -40,6 +40,7 @@ fn findings() -> Result<Vec<Finding>> {
     findings.push(system::huge_pages());
     findings.extend(drivers::gpus(&physical, &config::list_logical_devices("GPU")?));
     for device in config::list_logical_devices("")? {
+        findings.extend(system::calibration(&device));
         findings.push(compute::check(&device));
     }
     Ok(findings)

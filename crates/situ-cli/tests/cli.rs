@@ -1,6 +1,7 @@
 //! The program as people run it: its output, its errors, its exit codes, with and without a GPU.
 
 use serde_json::Value;
+use situ::costs::store;
 use std::process::{Command, Output, Stdio};
 
 fn situ(args: &[&str]) -> Command {
@@ -66,6 +67,34 @@ fn devices_tells_name_hardware_memory_limit_and_dtypes() {
         devices["physical"].as_array().unwrap().iter().any(|d| d["software"] == true),
         "{table}"
     );
+}
+
+#[test]
+fn devices_and_doctor_name_a_calibration_that_is_not_used() {
+    let cache = std::env::temp_dir().join(format!("situ-cli-ignored-{}", std::process::id()));
+    let cpu = &situ::config::list_logical_devices("CPU").unwrap()[0];
+    let mut model = cpu.costs().clone();
+    model.upload.per_byte = 0.0;
+    let calibration = store::Calibration::new(cpu.profile(), model, Vec::new());
+    let file = store::save(&cache.join("calibration"), cpu.profile(), &calibration).unwrap();
+    let run = |command: &str| {
+        let mut command = situ(&[command, "--json"]);
+        command.env("SITU_CACHE", &cache);
+        let output = output(command);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(errors.contains(&file.display().to_string()), "a program is told: {errors}");
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let is_named =
+        |text: &str| text.contains(&file.display().to_string()) && text.contains("per_byte of upload");
+    let devices = run("devices");
+    let ignored = devices["logical"][0]["ignored_calibration"].as_str().unwrap();
+    assert!(is_named(ignored), "{ignored}");
+    let doctor = run("doctor");
+    let findings = doctor["findings"].as_array().unwrap();
+    let found = findings.iter().find(|f| f["topic"] == "calibration").unwrap();
+    assert!(is_named(found["found"].as_str().unwrap()), "{found}");
+    let _ = std::fs::remove_dir_all(&cache);
 }
 
 #[test]

@@ -247,7 +247,11 @@ impl Runtime {
                 ));
             }
         }
+        let is_new = |d: &&Arc<LogicalDevice>| !state.table.devices.iter().any(|old| Arc::ptr_eq(old, d));
+        let new: Vec<Arc<LogicalDevice>> = kept.iter().filter(is_new).cloned().collect();
         *state = State { config, table: Table { devices: kept } };
+        drop(state);
+        self.inner.say_ignored(&new);
         Ok(())
     }
 }

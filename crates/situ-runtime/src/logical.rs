@@ -1,6 +1,7 @@
 //! A logical device at work: the device behind the seam, opened at first use, and its memory pool.
 
-use crate::costs::{CostModel, store};
+use crate::costs::CostModel;
+use crate::costs::store::{self, Ignored};
 use crate::pool::{Allocation, MemoryInfo, Pool};
 use crate::runtime::Inner;
 use crate::storage::Storage;
@@ -26,6 +27,7 @@ pub struct LogicalDevice {
     growth: bool,
     /// The hardware's description, with the cores and threads that this device uses of it.
     profile: Description,
+    ignored: Option<Ignored>,
     costs: AtomicPtr<CostModel>,
     /// How much longer work takes than its model says, lately.
     slowness: AtomicU64,
@@ -61,7 +63,8 @@ impl LogicalDevice {
         if let Some(threads) = how.threads {
             description.cores.truncate(threads.max(1));
         }
-        let calibrated = calibrations.and_then(|folder| store::load(folder, &description));
+        let found = calibrations.map_or(Ok(None), |folder| store::load(folder, &description));
+        let (calibrated, ignored) = found.map_or_else(|ignored| (None, Some(ignored)), |found| (found, None));
         let model = calibrated.map_or_else(|| CostModel::built_in(&description), |found| found.model);
         let costs = AtomicPtr::new(Box::leak(Box::new(model)));
         LogicalDevice {
@@ -72,6 +75,7 @@ impl LogicalDevice {
             budget,
             growth,
             profile: description,
+            ignored,
             costs,
             slowness: AtomicU64::new(1f64.to_bits()),
             opened: OnceLock::new(),
@@ -105,6 +109,11 @@ impl LogicalDevice {
     /// calibration is for.
     pub fn profile(&self) -> &Description {
         &self.profile
+    }
+
+    /// The calibration that was found for it and is not used, if there is one.
+    pub fn ignored_calibration(&self) -> Option<&Ignored> {
+        self.ignored.as_ref()
     }
 
     /// The number of the physical device it is on, within its kind.

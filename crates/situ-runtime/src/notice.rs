@@ -27,6 +27,8 @@ pub enum Topic {
     Placement,
     /// A function that does what functions should not, such as being traced at every call.
     Function,
+    /// Costs of a device that were kept and can't be used.
+    Costs,
 }
 
 /// Something that is told of notices.

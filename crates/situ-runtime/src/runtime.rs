@@ -2,10 +2,10 @@
 
 use crate::config::{Config, Table, host_limit};
 use crate::costs::calibrate::{self, Checked, Progress};
-use crate::costs::store::{self, Calibration};
+use crate::costs::store::{self, Calibration, Ignored};
 use crate::ledger::{Ledger, LedgerReport};
 use crate::logical::LogicalDevice;
-use crate::notice::{Listener, Notices};
+use crate::notice::{Listener, Notices, Topic};
 use crate::recording::{Entry, Options, Recording};
 use crate::storage::DeviceTensor;
 use crate::transfer;
@@ -124,7 +124,21 @@ impl Builder {
                 notices: Notices::default(),
             }
         });
+        inner.say_ignored(&inner.state().table.devices);
         Ok(Runtime { inner })
+    }
+}
+
+impl Inner {
+    /// Says which calibrations of these devices are not used, each once.
+    pub(crate) fn say_ignored(&self, devices: &[Arc<LogicalDevice>]) {
+        let mut said: Vec<&Ignored> = Vec::new();
+        for ignored in devices.iter().filter_map(|d| d.ignored_calibration()) {
+            if !said.contains(&ignored) {
+                self.notices.say(Topic::Costs, ignored.to_string());
+                said.push(ignored);
+            }
+        }
     }
 }
 

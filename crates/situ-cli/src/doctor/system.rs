@@ -53,6 +53,13 @@ pub(super) fn cpu(description: &Description) -> Vec<Finding> {
     findings
 }
 
+/// A calibration that was found for a device and is not used.
+pub(super) fn calibration(device: &LogicalDevice) -> Option<Finding> {
+    let ignored = device.ignored_calibration()?;
+    let found = format!("{}: {} is not used: {}", device.id(), ignored.file.display(), ignored.why);
+    Some(Finding::note("calibration", found, "delete the file, or run `situ calibrate` again"))
+}
+
 pub(super) fn memory(cpus: &[Arc<LogicalDevice>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Some(cpu) = cpus.first() else { return findings };

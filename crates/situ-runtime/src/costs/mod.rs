@@ -11,6 +11,14 @@ pub mod store;
 use serde::{Deserialize, Serialize};
 use situ_device::{Description, DeviceClass};
 use situ_ir::{Work, WorkClass};
+use std::ops::RangeInclusive;
+
+/// A launch, or the beginning of a copy, that takes longer than this is no device's.
+const MOST_SECONDS: f64 = 60.0;
+/// One operation, or one byte, that takes longer than this is no device's.
+const MOST_EACH: f64 = 1.0;
+/// Copies are never free: their bandwidth is a number that placement divides by.
+const LEAST_COPIED: f64 = 1e-18;
 
 /// Seconds of one class of work.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
@@ -95,6 +103,31 @@ impl CostModel {
         }
     }
 
+    /// What is wrong with it, if a figure makes no sense: placement divides by them, and adds them up.
+    pub fn fault(&self) -> Option<String> {
+        let seconds = 0.0..=MOST_SECONDS;
+        let each = 0.0..=MOST_EACH;
+        let copied = LEAST_COPIED..=MOST_EACH;
+        let of = |part: &str, name: &str, value: f64, range: &RangeInclusive<f64>| {
+            let (least, most) = (range.start(), range.end());
+            let wrong = !range.contains(&value);
+            wrong.then(|| format!("{name} of {part} is {value:e} s, and must be from {least:e} to {most:e}"))
+        };
+        let lines = WorkClass::ALL.iter().zip(&self.lines).find_map(|(class, line)| {
+            let part = format!("{class:?}").to_lowercase();
+            of(&part, "launch", line.launch, &seconds)
+                .or_else(|| of(&part, "per_flop", line.per_flop, &each))
+                .or_else(|| of(&part, "per_byte", line.per_byte, &each))
+        });
+        let links = [("upload", self.upload), ("download", self.download)];
+        lines.or_else(|| {
+            links.iter().find_map(|(part, link)| {
+                of(part, "latency", link.latency, &seconds)
+                    .or_else(|| of(part, "per_byte", link.per_byte, &copied))
+            })
+        })
+    }
+
     /// The line of a class of work.
     #[inline]
     pub fn line(&self, class: WorkClass) -> &Line {
@@ -105,5 +138,44 @@ impl CostModel {
     #[inline]
     pub fn compute(&self, work: &Work) -> f64 {
         self.line(work.class).seconds(work.flops, work.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model() -> CostModel {
+        let line = Line { launch: 1e-6, per_flop: 0.0, per_byte: 0.0 };
+        let link = LinkCost { latency: 0.0, per_byte: 1e-10 };
+        CostModel { lines: [line; WorkClass::ALL.len()], upload: link, download: link, calibrated: true }
+    }
+
+    #[test]
+    fn every_figure_that_makes_no_sense_is_found() {
+        assert_eq!(model().fault(), None);
+        let wrong = [-1.0, -1e-300, f64::NAN, f64::INFINITY, 1e308, 61.0];
+        for value in wrong {
+            for n in 0..WorkClass::ALL.len() {
+                for figure in [0, 1, 2] {
+                    let mut model = model();
+                    let line = &mut model.lines[n];
+                    *[&mut line.launch, &mut line.per_flop, &mut line.per_byte][figure] = value;
+                    assert!(model.fault().is_some(), "{value} of line {n}");
+                }
+            }
+            for figure in [0, 1, 2, 3] {
+                let mut model = model();
+                let CostModel { upload, download, .. } = &mut model;
+                *[&mut upload.latency, &mut upload.per_byte, &mut download.latency, &mut download.per_byte]
+                    [figure] = value;
+                assert!(model.fault().is_some(), "{value} of a link");
+            }
+        }
+        for free in [0.0, 1e-310] {
+            let mut model = model();
+            model.download.per_byte = free;
+            assert!(model.fault().is_some_and(|why| why.contains("per_byte of download")), "{free}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::fit::Sample;
 use serde::{Deserialize, Serialize};
 use situ_core::{Error, Result};
 use situ_device::Description;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The version of the file, and of the measurements in it.
@@ -58,16 +59,45 @@ fn file(folder: &Path, description: &Description) -> PathBuf {
     folder.join(format!("{}-{hash:016x}.json", description.kind.name().to_lowercase()))
 }
 
-/// The calibration of a device, if there is one that can be read and is for this device as it is.
-pub fn load(folder: &Path, description: &Description) -> Option<Calibration> {
-    let text = std::fs::read_to_string(file(folder, description)).ok()?;
-    let found: Calibration = serde_json::from_str(&text).ok()?;
-    let sound = found
-        .model
-        .lines
-        .iter()
-        .all(|l| [l.launch, l.per_flop, l.per_byte].iter().all(|v| v.is_finite() && *v >= 0.0));
-    (found.version == VERSION && found.device == identity(description) && sound).then_some(found)
+/// A calibration that was found and can't be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ignored {
+    /// Its file.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.display();
+        write!(
+            f,
+            "the calibration {file} is not used: {}; costs are the built-in ones: delete it, or run `situ calibrate` again",
+            self.why
+        )
+    }
+}
+
+/// The calibration of a device, if there is one for this device as it is; one that can't be read, or whose figures make no sense, is
+/// an error, so that somebody says so.
+pub fn load(folder: &Path, description: &Description) -> std::result::Result<Option<Calibration>, Ignored> {
+    let file = file(folder, description);
+    let ignored = |why: String| Ignored { file: file.clone(), why };
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(ignored(format!("it can't be read ({error})"))),
+    };
+    let found: Calibration =
+        serde_json::from_str(&text).map_err(|error| ignored(format!("it is no calibration ({error})")))?;
+    if found.version != VERSION || found.device != identity(description) {
+        return Ok(None);
+    }
+    match found.model.fault() {
+        Some(fault) => Err(ignored(fault)),
+        None => Ok(Some(found)),
+    }
 }
 
 /// Keeps a calibration; gives the file. Written beside it first, so that a reader finds the old one or the new one.

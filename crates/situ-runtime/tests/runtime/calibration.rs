@@ -1,8 +1,12 @@
 //! Calibration: measured, fitted, kept, found again, and used.
 
-use situ_core::Result;
-use situ_runtime::Runtime;
-use situ_runtime::costs::store;
+use crate::listening::Heard;
+use situ_core::{DType, Result};
+use situ_ir::WorkClass;
+use situ_runtime::costs::CostModel;
+use situ_runtime::costs::store::{self, Calibration};
+use situ_runtime::{LogicalConfig, Runtime, Topic};
+use situ_tensor::{Function, ones, with_runtime};
 use situ_testkit::machines::GPU;
 use situ_testkit::simulated::SimulatedGpu;
 use std::time::Duration;
@@ -44,9 +48,54 @@ fn a_slow_device_is_found_to_be_slow_and_a_later_run_knows() -> Result<()> {
     // Another device, or a file that is broken, is not taken for it.
     let mut other = device.profile().clone();
     other.driver = Some("another".to_string());
-    assert!(store::load(&folder, &other).is_none());
+    assert!(store::load(&folder, &other).is_ok_and(|found| found.is_none()));
     std::fs::write(&file, "{").expect("it can be written");
     assert!(!build()?.logical_device(&GPU.spec())?.costs().calibrated);
+    let _ = std::fs::remove_dir_all(&folder);
+    Ok(())
+}
+
+#[test]
+fn a_calibration_that_makes_no_sense_is_named_and_not_used() -> Result<()> {
+    let folder = folder("ignored");
+    let gpu = SimulatedGpu::new();
+    let build = || {
+        Runtime::builder().devices(vec![situ_cpu::physical(), gpu.physical()]).calibrations(&folder).build()
+    };
+    let good = build()?.logical_device(&GPU.spec())?.costs().clone();
+    let profile = build()?.logical_device(&GPU.spec())?.profile().clone();
+    let spoil: [(&str, fn(&mut CostModel)); 5] = [
+        ("latency of upload is -1e0", |model| model.upload.latency = -1.0),
+        ("per_byte of upload is 0e0", |model| model.upload.per_byte = 0.0),
+        ("per_byte of download is 0e0", |model| model.download.per_byte = 0.0),
+        ("launch of matmul is 1e308", |model| model.lines[WorkClass::Matmul as usize].launch = 1e308),
+        ("per_flop of reduce is -1e0", |model| model.lines[WorkClass::Reduce as usize].per_flop = -1.0),
+    ];
+    for (why, spoil) in spoil {
+        let mut model = CostModel { calibrated: true, ..good.clone() };
+        spoil(&mut model);
+        let file = store::save(&folder, &profile, &Calibration::new(&profile, model, Vec::new()))?;
+        let runtime = build()?;
+        let device = runtime.logical_device(&GPU.spec())?;
+        assert_eq!(device.costs(), &good, "{why}");
+        let ignored = device.ignored_calibration().expect("it is known");
+        assert_eq!(ignored.file, file);
+        assert!(ignored.why.starts_with(why), "{why}: {}", ignored.why);
+        // A device that is made anew reads it anew, and says so.
+        let heard = Heard::from(&runtime);
+        runtime.set_logical_devices(GPU, &[LogicalConfig::limit(64 << 20)])?;
+        let said = heard.about(Topic::Costs);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains(&file.display().to_string()) && said[0].contains(why), "{said:?}");
+        // Functions and ops go by the built-in costs.
+        with_runtime(&runtime, || {
+            let x = ones(&[64, 64], DType::F32)?;
+            let y = Function::new(|x| x.matmul(x)?.sum(&[])).call(&x)?;
+            assert_eq!(y.item::<f32>()?, 64.0 * 64.0 * 64.0);
+            assert!(!x.matmul(&x)?.reason().to_string().contains("inf"));
+            Result::<()>::Ok(())
+        })?;
+    }
     let _ = std::fs::remove_dir_all(&folder);
     Ok(())
 }
