@@ -3,8 +3,8 @@
 use situ_core::{DeviceId, Result};
 use situ_runtime::function::EventKind;
 use situ_tensor::{
-    Function, Span, Tensor, Variable, cond, constant, current_runtime, device, random, tensor, where_,
-    while_loop, with_device, with_runtime,
+    Function, Span, Tensor, Variable, cond, constant, current_runtime, device, name_scope, random, tensor,
+    where_, while_loop, with_device, with_runtime,
 };
 use situ_testkit::machines::{CPU, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
@@ -306,6 +306,43 @@ fn an_explanation_has_every_op_its_reason_and_what_another_device_would_cost() -
         for part in ["expected:", "matmul", "in the same kernel", "copy CPU:0 -> GPU:0", "memory of GPU:0"] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
+        Ok(())
+    })
+}
+
+#[test]
+fn an_explanation_says_what_the_plan_says_and_its_columns_hold_for_long_names() -> Result<()> {
+    // A GPU so slow that what is measured is far from its model, and placed by the model alone.
+    let runtime = cpu_and(&[&SimulatedGpu::new().delay(Duration::from_millis(2))]);
+    runtime.set_deterministic(true)?;
+    with_runtime(&runtime, || {
+        let f = Function::new(|x| {
+            let y = x.matmul(x)?;
+            let _block = name_scope("a_block_with_a_long_name");
+            let _layer = name_scope("and_a_layer_within_it");
+            y.matmul(x)?.tanh()?.sum(&[])
+        });
+        let x = with_device("/CPU:0", || random::normal(&[600, 600]))?;
+        for _ in 0..6 {
+            f.call(&x)?.item::<f32>()?;
+        }
+        let (why, plan) = (f.explain(&[&x])?, f.plan(&[&x])?);
+        assert_eq!(why.expected, plan.predicted, "both go by what was measured");
+        assert!(why.expected > why.predicted, "{} and {}", why.expected, why.predicted);
+        let text = why.to_string();
+        let [now, placed] = [why.expected, why.predicted].map(situ_core::reason::seconds);
+        assert!(
+            text.starts_with(&format!("expected: {now} a call, by what was measured; {placed} when")),
+            "{text}"
+        );
+        let ops: Vec<&str> = text.lines().skip(1).take(why.ops.len()).collect();
+        assert!(
+            ops.iter().any(|line| line.contains("a_block_with_a_long_name/and_a_layer_within_it/")),
+            "{text}"
+        );
+        // Behind the names of devices.
+        let columns: Vec<Option<usize>> = ops.iter().map(|line| line.find(" GPU:0 ")).collect();
+        assert!(columns.iter().all(|at| at.is_some() && *at == columns[0]), "{text}");
         Ok(())
     })
 }

@@ -126,8 +126,10 @@ pub struct Explanation {
     pub copies: Vec<ExplainedCopy>,
     /// The memory of the devices that it uses.
     pub memory: Vec<ExplainedMemory>,
-    /// Seconds a call is expected to take.
+    /// Seconds a call was expected to take when it was placed: by the costs that all times here are of.
     pub predicted: f64,
+    /// Seconds a call is expected to take now, by what was measured since: what the plan's summary says.
+    pub expected: f64,
     /// Seconds that no placement can beat, by the same costs.
     pub lower_bound: f64,
     /// The algorithm that placed it.
@@ -188,6 +190,7 @@ impl Blueprint {
             copies: copies.collect(),
             memory: memory.filter(|m| m.peak > 0 || m.reserved > 0).collect(),
             predicted: placement.makespan,
+            expected: self.expected(),
             lower_bound: placement.lower_bound,
             algorithm: placement.algorithm.clone(),
         }
@@ -208,23 +211,46 @@ impl Explanation {
     }
 }
 
+impl Explanation {
+    /// Of each op, whether it runs in the kernel of the one before it.
+    fn joined(&self) -> impl Iterator<Item = bool> + '_ {
+        let before = std::iter::once(None).chain(self.ops.iter().map(|op| Some(op.place.node)));
+        self.ops.iter().zip(before).map(|(op, before)| op.place.fused && before == Some(op.place.node))
+    }
+}
+
+/// The name of an op, what was asked for, and its device. Ops that run as one kernel stand under the first of them.
+fn columns((op, joined): (&ExplainedOp, bool)) -> [String; 3] {
+    let place = &op.place;
+    let asked = if place.requested.is_empty() { "-".to_string() } else { place.requested.to_string() };
+    let mark = if joined { "  +" } else { "" };
+    [format!("{mark}{}", place.full_name()), asked, place.device.to_string()]
+}
+
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bound = match self.gap() {
             gap if gap <= 1e-9 => "no placement is sooner done".to_string(),
             gap => format!("no placement is more than {:.1}% sooner done", gap / (1.0 + gap) * 100.0),
         };
-        writeln!(f, "expected: {} a call ({}); {bound}", seconds(self.predicted), self.algorithm)?;
-        let mut before = None;
-        for op in &self.ops {
+        let (predicted, expected) = (seconds(self.predicted), seconds(self.expected));
+        match predicted == expected {
+            true => writeln!(f, "expected: {predicted} a call ({}); {bound}", self.algorithm)?,
+            false => writeln!(
+                f,
+                "expected: {expected} a call, by what was measured; {predicted} when it was placed ({}), by the costs below; by \
+                 these {bound}",
+                self.algorithm
+            )?,
+        }
+        let columns: Vec<[String; 3]> = self.ops.iter().zip(self.joined()).map(columns).collect();
+        let width = |n: usize, least: usize| {
+            columns.iter().map(|columns| columns[n].chars().count()).fold(least, usize::max)
+        };
+        let (names, asks, devices) = (width(0, 18), width(1, 14), width(2, 6));
+        for ((op, joined), [name, asked, device]) in self.ops.iter().zip(self.joined()).zip(&columns) {
             let place = &op.place;
-            // Ops that run as one kernel stand under the first of them.
-            let joined = place.fused && before == Some(place.node);
-            before = Some(place.node);
-            let mark = if joined { "  +" } else { "" };
-            let asked =
-                if place.requested.is_empty() { "-".to_string() } else { place.requested.to_string() };
-            write!(f, "  {:<18} {asked:<14} {:<6}", format!("{mark}{}", place.full_name()), place.device)?;
+            write!(f, "  {name:<names$} {asked:<asks$} {device:<devices$}")?;
             if joined {
                 writeln!(f, " in the same kernel  {}", place.source)?;
                 continue;

@@ -192,7 +192,7 @@ pub struct PlanSummary {
     pub bytes_copied: usize,
     /// Lanes that run at once.
     pub lanes: usize,
-    /// Seconds that a call is expected to take.
+    /// Seconds that a call is expected to take: by what was measured of calls, as far as it was.
     pub predicted: f64,
 }
 
