@@ -11,6 +11,7 @@ mod memory;
 mod merge;
 mod repeated_copy;
 mod retraces;
+mod round_trips;
 mod scope;
 mod what_if;
 
@@ -23,6 +24,7 @@ const FINDERS: &[Finder] = &[
     scope::find,
     memory::find,
     repeated_copy::find,
+    round_trips::find,
     idle::find,
     retraces::find,
     eager::find,

@@ -1,7 +1,7 @@
 //! The same bytes, copied again and again.
 
-use super::called;
 use super::what_if::WhatIf;
+use super::{called, round_trips};
 use crate::record::{Copy, CopyCause, Finding, FindingKind, NodeKind, Record};
 use situ_core::reason::{bytes, seconds};
 use std::cell::LazyCell;
@@ -28,6 +28,7 @@ fn in_functions(record: &Record, found: &mut Vec<Finding>) {
                 NodeKind::Input => {
                     format!("keep it there with to_device(\"{to}\"), or let the dataset prefetch it to {to}")
                 }
+                NodeKind::Variable if round_trips::is_part(plan, copy) => continue,
                 NodeKind::Variable => format!("make the variable under a scope of {to}"),
                 NodeKind::Capture => format!("make the captured tensor on {to}"),
                 NodeKind::Op | NodeKind::View | NodeKind::Cond | NodeKind::While => continue,

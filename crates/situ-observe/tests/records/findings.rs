@@ -4,8 +4,8 @@ use super::{machine, on, square, two_layers};
 use situ_core::{DType, Policy, Result};
 use situ_observe::record::{Finding, FindingKind};
 use situ_observe::{Record, profile};
-use situ_runtime::LogicalConfig;
-use situ_tensor::{Function, fallback_policy, name_scope, random, tensor, with_device};
+use situ_runtime::{LogicalConfig, PlacementRule};
+use situ_tensor::{Function, Variable, fallback_policy, name_scope, random, tensor, with_device};
 use situ_testkit::machines::cpu_and;
 use situ_testkit::simulated::SimulatedGpu;
 use std::time::Duration;
@@ -67,6 +67,41 @@ fn an_argument_that_is_copied_at_each_call_is_worth_keeping_there() -> Result<()
         assert_eq!(finding.calls, 3);
         let (_, once) = profile(|| f.call(&x))?;
         assert!(!once.findings.iter().any(|f| f.kind == FindingKind::RepeatedCopy), "once is no habit");
+        Ok(())
+    })
+}
+
+#[test]
+fn variables_that_go_to_and_fro_at_each_call_are_one_finding() -> Result<()> {
+    let runtime = machine();
+    runtime.set_placement_rule(PlacementRule::PreferGpu)?;
+    on(&runtime, || {
+        // Pinned to the host by a scope, and used on the GPU: both ways at each call.
+        let pinned = |side| with_device("/CPU:0", || Variable::new(&random::normal(&[side, side])?));
+        let weights = [pinned(256)?, pinned(256)?, pinned(8)?];
+        let step = Function::new(move |x| {
+            for w in &weights[..2] {
+                w.assign(&with_device("/GPU:0", || w.value().matmul(x))?)?;
+            }
+            weights[2].assign(&with_device("/GPU:0", || weights[2].value().tanh())?)?;
+            x.sum(&[])
+        });
+        let x = square(256)?;
+        let (_, record) = profile(|| (0..3).try_for_each(|_| step.call(&x).map(drop)))?;
+        let about = record.findings.iter().filter(|f| f.text.contains("variables (")).collect::<Vec<_>>();
+        let [finding] = about.as_slice() else { panic!("{:#?}", record.findings) };
+        assert_eq!(finding.kind, FindingKind::RepeatedCopy);
+        assert!(
+            finding.text.starts_with("3 variables (512.2 KiB) go from CPU:0 to GPU:0 at each call"),
+            "{}",
+            finding.text
+        );
+        assert!(finding.text.contains("3 new values (512.2 KiB) come back"), "{}", finding.text);
+        assert!(
+            !record.findings.iter().any(|f| f.text.starts_with("A variable of")),
+            "{:#?}",
+            record.findings
+        );
         Ok(())
     })
 }
