@@ -87,11 +87,13 @@ pub(crate) fn holds(device: &LogicalDevice, ty: TensorType) -> Result<(), Lackin
     if !device.dtypes().contains(&ty.dtype) {
         return Err(Lacking::Kernel);
     }
+    fits(device, ty.bytes())
+}
+
+/// Whether so many bytes go into one block of a device.
+pub(crate) fn fits(device: &LogicalDevice, bytes: usize) -> Result<(), Lacking> {
     let most = device.device().map_err(|error| Lacking::of(&error))?.max_block();
-    match ty.bytes() {
-        bytes if bytes > most => Err(Lack::too_large("bytes in one tensor", bytes, most).into()),
-        _ => Ok(()),
-    }
+    if bytes > most { Err(Lack::too_large("bytes in one tensor", bytes, most).into()) } else { Ok(()) }
 }
 
 /// The error where no visible device can run an op: of the one that lacks the least.

@@ -40,6 +40,24 @@ pub(crate) fn whole(tensor: &DeviceTensor, location: &'static Location<'static>)
     dense_copy(tensor, location)
 }
 
+/// [`whole`], or on the host where the tensor's device can't hold it in one piece: a view may be far larger than its memory.
+pub(crate) fn whole_or_hosted(
+    table: &Table,
+    ledger: &Ledger,
+    tensor: &DeviceTensor,
+    location: &'static Location<'static>,
+) -> Result<DeviceTensor> {
+    match whole(tensor, location) {
+        Err(Error::Kernel { .. }) if tensor.device().kind != DeviceKind::Cpu => {
+            let host = table.devices.iter().find(|d| d.id().kind == DeviceKind::Cpu);
+            let host = host.ok_or_else(|| unaddressable(tensor.device()))?;
+            let purpose = Purpose { cause: Cause::Implicit, op: "dense", reason: tensor.reason, location };
+            whole(&copy(table, ledger, tensor, host, purpose)?, location)
+        }
+        done => done,
+    }
+}
+
 /// A dense copy of a view, on its device.
 pub(crate) fn dense_copy(
     tensor: &DeviceTensor,

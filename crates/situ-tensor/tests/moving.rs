@@ -1,7 +1,7 @@
 //! Variables that no scope has pinned go where the functions that assign them run; others stay.
 
 use situ_core::{DType, Result};
-use situ_runtime::{LogicalConfig, Runtime};
+use situ_runtime::{LogicalConfig, PlacementRule, Runtime};
 use situ_tensor::{Function, Tape, Tensor, Variable, random, with_device, with_runtime};
 use situ_testkit::machines::{CPU, GPU, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
@@ -55,6 +55,42 @@ fn a_variable_is_moved_once_to_where_the_function_that_assigns_it_runs() -> Resu
         assert_eq!(after.shape().dims(), [N, N]);
         assert_ne!(after.to_vec::<f32>()?, before, "it reads what the other has written");
         assert_eq!(reads.traces(), 1, "it is planned again, not traced again");
+        Ok(())
+    })
+}
+
+#[test]
+fn under_prefer_gpu_weights_and_state_move_once_too() -> Result<()> {
+    let runtime = cpu_and(&[&SimulatedGpu::new()]);
+    runtime.set_placement_rule(PlacementRule::PreferGpu)?;
+    with_runtime(&runtime, || {
+        let (x, w) = inputs()?;
+        let x = x.to_device("/GPU:0")?;
+        // As a model's are: made on the host, and pinned by no scope.
+        let hosted = |t: &Tensor| Variable::new(&t.to_device("/CPU:0")?);
+        let (w, momentum) = (hosted(&w.value())?, hosted(&w.value())?);
+        // What a GPU has no kernels for stays.
+        let wide = hosted(&with_device("/CPU:0", || w.value().cast(DType::F64))?)?;
+        let f = {
+            let (w, momentum, wide) = (w.clone(), momentum.clone(), wide.clone());
+            Function::new(move |x| {
+                let tape = Tape::new();
+                let y = x.matmul(&w.value())?.tanh()?.square()?.mean(&[])?;
+                let by = tape.gradient(&y, &w)?.expect("it depends on the weights");
+                momentum.assign(&(&(&momentum.value() * 0.9)? + &by)?)?;
+                w.assign_sub(&(&momentum.value() * 0.1)?)?;
+                wide.assign(&(&wide.value() * 0.5)?)?;
+                Ok(y)
+            })
+        };
+        f.call(&x)?;
+        assert_eq!((w.device(), momentum.device(), wide.device()), (GPU, GPU, CPU), "{}", f.explain(&[&x])?);
+        let before = runtime.ledger().bytes(CPU, GPU) + runtime.ledger().bytes(GPU, CPU);
+        for _ in 0..5 {
+            f.call(&x)?;
+        }
+        let after = runtime.ledger().bytes(CPU, GPU) + runtime.ledger().bytes(GPU, CPU);
+        assert_eq!(after, before, "nothing travels once they are there");
         Ok(())
     })
 }

@@ -57,13 +57,16 @@ impl Lived {
 
 /// An offset for each buffer, and the bytes of the arena. The largest buffers are placed first, each at the lowest offset
 /// where it fits between those it overlaps with. The arena is made of chunks of `chunk` bytes (the largest block a device
-/// gives), and no buffer lies across two of them.
-pub(crate) fn pack(buffers: &[Lived], alignment: usize, chunk: usize) -> (Vec<usize>, usize) {
+/// gives), and no buffer lies across two of them; one that is larger than a chunk has no place, and its number is the error.
+pub(crate) fn pack(buffers: &[Lived], alignment: usize, chunk: usize) -> Result<(Vec<usize>, usize), usize> {
+    let size = |b: &Lived| b.bytes.max(1).next_multiple_of(alignment);
+    if let Some(over) = buffers.iter().position(|b| b.bytes > chunk || size(b) > chunk) {
+        return Err(over);
+    }
     let within = |at: usize, bytes: usize| match at % chunk + bytes <= chunk {
         true => at,
         false => at.next_multiple_of(chunk),
     };
-    let size = |b: &Lived| b.bytes.max(1).next_multiple_of(alignment);
     let mut order: Vec<usize> = (0..buffers.len()).collect();
     order.sort_by_key(|&i| (std::cmp::Reverse(size(&buffers[i])), i));
     let mut offsets = vec![0; buffers.len()];
@@ -88,7 +91,7 @@ pub(crate) fn pack(buffers: &[Lived], alignment: usize, chunk: usize) -> (Vec<us
         total = total.max(at + bytes);
         placed.push(index);
     }
-    (offsets, total)
+    Ok((offsets, total))
 }
 
 #[cfg(test)]
@@ -104,13 +107,22 @@ mod tests {
     #[test]
     fn a_chain_needs_two_buffers_however_long_it_is() {
         let chain: Vec<Lived> = (0..100).map(|i| lived(64, 0, i, i + 1)).collect();
-        assert_eq!(pack(&chain, 64, 1 << 20).1, 128);
+        assert_eq!(pack(&chain, 64, 1 << 20).unwrap().1, 128);
+    }
+
+    #[test]
+    fn a_buffer_larger_than_a_chunk_has_no_place() {
+        let with = |bytes| [lived(64, 0, 0, 1), lived(bytes, 0, 1, 2)];
+        assert_eq!(pack(&with(512), 64, 512).unwrap().1, 512);
+        for bytes in [513, 576, usize::MAX] {
+            assert_eq!(pack(&with(bytes), 64, 512), Err(1), "{bytes}");
+        }
     }
 
     #[test]
     fn buffers_of_different_lanes_and_shared_ones_never_share_memory() {
         let buffers = [lived(64, 0, 0, 1), lived(64, 1, 5, 6), Lived { bytes: 64, life: None }];
-        let (offsets, total) = pack(&buffers, 64, 1 << 20);
+        let (offsets, total) = pack(&buffers, 64, 1 << 20).unwrap();
         assert_eq!(total, 192);
         let mut sorted = offsets.clone();
         sorted.sort_unstable();
@@ -152,7 +164,7 @@ mod tests {
                     }
                 })
                 .collect();
-            let (offsets, total) = pack(&buffers, 64, 512);
+            let (offsets, total) = pack(&buffers, 64, 512).unwrap();
             for (i, a) in buffers.iter().enumerate() {
                 assert!(offsets[i].is_multiple_of(64) && offsets[i] + a.bytes <= total);
                 assert!(offsets[i] % 512 + a.bytes <= 512, "{a:?} lies across two chunks");

@@ -6,7 +6,9 @@ use super::in_place;
 use super::lower::{Draft, Lowered};
 use super::plan::{Action, Buffer, DeviceIndex, Lane, LaneIndex, Memory, Plan, Step, Yield};
 use crate::logical::LogicalDevice;
-use situ_core::{DeviceKind, Reason};
+use situ_core::error::TooLarge;
+use situ_core::reason::Excess;
+use situ_core::{DeviceKind, Error, Reason, Result};
 use situ_ir::{Graph, Value};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -28,7 +30,7 @@ pub(crate) fn assemble(
     graph: &Graph,
     assignment: &[(DeviceIndex, Reason)],
     width: usize,
-) -> Plan {
+) -> Result<Plan> {
     let Lowered { mut buffers, drafts, mut outputs, mut updates } = lowered;
     let mut lanes: Vec<Lane> = Vec::new();
     let mut keys: HashMap<LaneKey, LaneIndex> = HashMap::new();
@@ -94,7 +96,8 @@ pub(crate) fn assemble(
             inside.iter().map(|&b| Lived { bytes: buffers[b].bytes, life: lives[b].clone() }).collect();
         let (alignment, chunk) =
             device.device().map_or((64, usize::MAX / 2), |d| (d.alignment(), d.max_block()));
-        let (offsets, total) = pack(&lives, alignment, chunk);
+        let packed = pack(&lives, alignment, chunk);
+        let (offsets, total) = packed.map_err(|over| oversize(&buffers[inside[over]], device, chunk))?;
         for (&b, offset) in inside.iter().zip(offsets) {
             buffers[b].memory = Memory::Arena { chunk: offset / chunk, offset: offset % chunk };
         }
@@ -140,7 +143,7 @@ pub(crate) fn assemble(
     used.dedup();
     let targets = devices.iter().enumerate();
     let targets = targets.map(|(d, device)| used.contains(&d).then(|| device.shared()).flatten()).collect();
-    Plan {
+    Ok(Plan {
         devices: devices.to_vec(),
         used,
         targets,
@@ -153,7 +156,14 @@ pub(crate) fn assemble(
         sources,
         sent,
         slots,
-    }
+    })
+}
+
+/// No device is a candidate for what it can't hold, so this is for what placement did not foresee.
+#[cold]
+fn oversize(buffer: &Buffer, device: &LogicalDevice, limit: usize) -> Error {
+    let excess = Excess { what: "bytes in one buffer", needs: buffer.bytes as u64, limit: limit as u64 };
+    Error::TooLarge(Box::new(TooLarge { op: buffer.owner, device: device.id(), excess, able: Vec::new() }))
 }
 
 /// How far each lane is when a step begins: what its lane knew before, its lane's steps up to it, and what it waits for with all

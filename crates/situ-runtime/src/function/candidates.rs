@@ -1,5 +1,6 @@
 //! Which devices may run each node of a graph, before anybody weighs them: requests, kernels, fallbacks.
 
+use super::costing::root;
 use crate::config::{Config, PlacementRule, Table};
 use crate::constant::is_local;
 use crate::lacking::{self, Lacking};
@@ -69,7 +70,8 @@ impl Scene<'_> {
             let found = match &node.content {
                 Content::Variable(n) if self.movable[*n as usize] => {
                     let home = self.homes[id.index()].unwrap_or(0);
-                    let usable = |d: &usize| *d != home && self.table.devices[*d].device().is_ok();
+                    let holds = |d: usize| lacking::holds(&self.table.devices[d], node.types[0]).is_ok();
+                    let usable = |d: &usize| *d != home && holds(*d);
                     let others = (0..self.table.devices.len()).filter(usable);
                     let reason = Some(Reason::Colocated { with: "its uses" });
                     Some(Candidates { devices: std::iter::once(home).chain(others).collect(), reason })
@@ -87,7 +89,28 @@ impl Scene<'_> {
             };
             all.push(found);
         }
+        if self.config.rule == PlacementRule::PreferGpu {
+            self.follow_updates(graph, &mut all);
+        }
         Ok(all)
+    }
+
+    /// Where costs are not weighed, a variable that may move goes where its new value can be made, or stays.
+    fn follow_updates(&self, graph: &Graph, all: &mut [Option<Candidates>]) {
+        for (id, node) in graph.iter() {
+            let Content::Variable(n) = node.content else { continue };
+            if !self.movable[n as usize] {
+                continue;
+            }
+            let home = self.homes[id.index()].unwrap_or(0);
+            let update = graph.updates().iter().find(|(variable, _)| *variable == n);
+            let maker = update.map(|(_, value)| root(graph, *value));
+            let maker = maker.filter(|&maker| !graph.nodes()[maker].content.is_source());
+            let devices = maker.and_then(|maker| all[maker].as_ref()).map(|c| c.devices.clone());
+            if let Some(found) = &mut all[id.index()] {
+                found.devices.retain(|d| *d == home || devices.as_ref().is_some_and(|made| made.contains(d)));
+            }
+        }
     }
 
     /// Where the largest input is; an op without inputs goes with its first reader, so any device will do for now.
@@ -135,8 +158,10 @@ impl Scene<'_> {
         if request.spec.is_empty() {
             let of_size = lacking.iter().find(|(_, lacking)| matches!(lacking, Lacking::Size(_)));
             let left_out = of_size.map(|&(d, lacking)| lacking.reason(op, dtype, devices[d].id()));
-            // Where a choice is left, the placer says why.
-            let reason = left_out.filter(|_| able.len() == 1);
+            // Where a choice is left that it was part of, the placer says why.
+            let alike =
+                |&d: &usize| of_size.is_some_and(|&(out, _)| devices[out].id().kind == devices[d].id().kind);
+            let reason = left_out.filter(|_| !able.iter().any(alike));
             return Ok(Candidates { devices: able, reason });
         }
         self.requested(graph, node, &request, &able)
@@ -198,12 +223,26 @@ pub(crate) fn can_run(
     device: &Arc<LogicalDevice>,
 ) -> std::result::Result<(), Lacking> {
     let whole = |g: &Graph| g.nodes().iter().try_for_each(|n| can_run(g, n, device));
+    let operands = || {
+        let inputs = input_types(graph, node);
+        inputs.iter().chain(&node.types).try_for_each(|ty| lacking::fits(device, ty.bytes()))
+    };
     match &node.content {
         Content::Input(_) | Content::Capture(_) | Content::Variable(_) => Ok(()),
+        // Of a branch: it may have to be made dense there.
+        Content::Op(Op::Reshape(_)) => lacking::fits(device, node.types[0].bytes()),
         Content::Op(op) if is_view(op) => Ok(()),
         Content::Op(op) => lacking::kernel(device, op, &input_types(graph, node), &node.types).map(|_| ()),
-        Content::Cond(cond) => whole(&cond.then).and_then(|()| whole(&cond.otherwise)),
-        Content::While(repeated) => whole(&repeated.condition).and_then(|()| whole(&repeated.body)),
+        Content::Cond(cond) => {
+            operands()?;
+            whole(&cond.then)?;
+            whole(&cond.otherwise)
+        }
+        Content::While(repeated) => {
+            operands()?;
+            whole(&repeated.condition)?;
+            whole(&repeated.body)
+        }
     }
 }
 

@@ -109,7 +109,11 @@ impl Runtime {
         let at = Location::caller();
         let epoch = self.inner.epoch();
         let measured = program.before.map(|before| before.measured()).unwrap_or_default();
-        let captures = program.captures.iter().map(|t| transfer::whole(t, at)).collect::<Result<Vec<_>>>()?;
+        let captures = {
+            let state = self.inner.state();
+            let whole = |t| transfer::whole_or_hosted(&state.table, &self.inner.ledger, t, at);
+            program.captures.iter().map(whole).collect::<Result<Vec<_>>>()?
+        };
         let (graph, captures, mut reports) = simplify(&self.inner, program.graph, captures, program.passes)?;
         let state = self.inner.state();
         let (graph, joined) = join(&state.table, &graph, program.passes)?;
@@ -128,10 +132,10 @@ impl Runtime {
                 Content::Op(_) | Content::Cond(_) | Content::While(_) => None,
             })
             .collect();
-        // A variable is moved by who assigns it, and only where the placer has its way.
+        // A variable is moved by who assigns it, and only where placement has its way.
         let assigned = |n: usize| graph.updates().iter().any(|(variable, _)| *variable as usize == n);
         let may_move = |(n, &allowed): (usize, &bool)| {
-            allowed && assigned(n) && state.config.rule == PlacementRule::Auto
+            allowed && assigned(n) && state.config.rule != PlacementRule::Manual
         };
         let movable: Vec<bool> = program.movable.iter().enumerate().map(may_move).collect();
         let scene = Scene {

@@ -12,6 +12,7 @@ use super::measure::Measured;
 use super::place::{Placed, place};
 use super::plan::{DeviceIndex, Plan};
 use crate::config::Table;
+use crate::lacking;
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
@@ -224,7 +225,7 @@ impl Compiling<'_> {
         let variables = homes_of(graph, self.variables, &placed.assignment);
         self.replicas.clear();
         let lowered = lower(graph, devices, &placed.assignment, &placed.order, &variables, self)?;
-        Ok(assemble(devices, lowered, graph, &placed.assignment, width))
+        assemble(devices, lowered, graph, &placed.assignment, width)
     }
 
     /// The captured tensors, and behind them the copies of them that the plan reads.
@@ -251,14 +252,16 @@ impl Host for Compiling<'_> {
         let all = vec![(device, Reason::Colocated { with: "its branch" }); graph.nodes().len()];
         let order: Vec<_> = graph.iter().map(|(id, _)| id).collect();
         let lowered = lower(graph, &self.state.table.devices, &all, &order, &[], self)?;
-        let mut plan = assemble(&self.state.table.devices, lowered, graph, &all, 1);
+        let mut plan = assemble(&self.state.table.devices, lowered, graph, &all, 1)?;
         // It runs within the lane of its node, wherever that runs.
         plan.lanes.iter_mut().for_each(|lane| lane.within = None);
         Ok(plan)
     }
 
     fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>> {
-        if !self.replicating {
+        let bytes = self.captures[capture].tensor_type().bytes();
+        // Where only a part of it is read, it may be larger than what the device can hold.
+        if !self.replicating || lacking::fits(&self.state.table.devices[device], bytes).is_err() {
             return Ok(None);
         }
         let known = self.replicas.iter().position(|r| (r.capture, r.device) == (capture, device));
@@ -266,7 +269,7 @@ impl Host for Compiling<'_> {
             Some(known) => known,
             None => {
                 let from = position(&self.state.table, self.captures[capture].device())?;
-                self.allow_copy(node, from, device, self.captures[capture].tensor_type().bytes())?;
+                self.allow_copy(node, from, device, bytes)?;
                 let location = node.source.0.unwrap_or(Location::caller());
                 self.replicas.push(Replica { capture, device, location });
                 self.replicas.len() - 1

@@ -6,6 +6,7 @@
 
 use super::candidates::{Candidates, input_types, is_view};
 use super::measure::Measured;
+use crate::lacking::{self, Lacking};
 use crate::logical::{LogicalDevice, copy_seconds};
 use situ_core::{DeviceKind, Error, Result};
 use situ_device::DeviceClass;
@@ -71,7 +72,7 @@ impl Costing<'_> {
                 continue;
             };
             let bytes: usize = node.types.iter().map(|t| t.bytes()).sum();
-            if matches!(node.content, Content::Capture(_)) && self.keeps_captures && bytes > 0 {
+            if matches!(node.content, Content::Capture(_)) && self.keeps(bytes) {
                 // No node: nobody waits for it, and it takes memory wherever it is read.
                 kept.push((number.len(), builder.resident(format!("capture {}", id.0), bytes as f64)));
                 number.push(NodeIndex::MAX);
@@ -124,6 +125,12 @@ impl Costing<'_> {
         Ok(Costed { problem, number })
     }
 
+    /// Whether a captured tensor is on every device that reads it, for good.
+    fn keeps(&self, bytes: usize) -> bool {
+        let too_large = |d: &Arc<LogicalDevice>| matches!(lacking::fits(d, bytes), Err(Lacking::Size(_)));
+        self.keeps_captures && bytes > 0 && !self.devices.iter().any(too_large)
+    }
+
     fn machine(&self, builder: &mut ProblemBuilder, graph: &Graph, candidates: &[Option<Candidates>]) {
         let given = |device: usize| -> f64 {
             let here = |(id, node): &(situ_ir::NodeId, &Node)| {
@@ -170,6 +177,7 @@ impl Costing<'_> {
         };
         graph.iter().map(of).max().unwrap_or(0) as f64
     }
+
     /// Seconds a node takes on a device once its inputs are there; of a variable that may move, its share of the move.
     fn seconds(&self, graph: &Graph, node: &Node, device: usize) -> f64 {
         let logical = &self.devices[device];
@@ -198,7 +206,7 @@ pub(super) fn seconds_on(logical: &LogicalDevice, graph: &Graph, node: &Node) ->
 }
 
 /// The number of the node whose memory a value is in: through views to what they look at.
-fn root(graph: &Graph, value: Value) -> usize {
+pub(super) fn root(graph: &Graph, value: Value) -> usize {
     match &graph.node(value.node).content {
         Content::Op(op) if is_view(op) => root(graph, graph.node(value.node).inputs[0]),
         _ => value.node.index(),

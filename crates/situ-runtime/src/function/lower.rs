@@ -2,6 +2,7 @@
 
 use super::candidates::{input_types, is_view};
 use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand, Plan};
+use crate::lacking;
 use crate::logical::{LogicalDevice, copy_seconds};
 use situ_core::{DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_ir::graph::Source;
@@ -144,7 +145,7 @@ impl Lowering<'_> {
             Content::Input(n) => given(Memory::Argument(*n as usize), self),
             Content::Capture(n) => given(Memory::Capture(*n as usize), self),
             Content::Variable(n) => given(Memory::Variable(*n as usize), self),
-            Content::Op(op) if is_view(op) => self.view(id, node, op, device),
+            Content::Op(op) if is_view(op) => self.view(id, node, op),
             Content::Op(op) => self.launch(id, node, op, device),
             Content::Cond(cond) => {
                 let then = Box::new(Nested { plan: self.host.nest(&cond.then, device)? });
@@ -169,15 +170,28 @@ impl Lowering<'_> {
         }
     }
 
-    fn view(&mut self, id: NodeId, node: &Node, op: &Op, device: DeviceIndex) -> Result<Vec<Operand>> {
+    fn view(&mut self, id: NodeId, node: &Node, op: &Op) -> Result<Vec<Operand>> {
         let value = node.inputs[0];
-        let mut base = self.on(value, device, id)?;
+        let mut base = self.home(value);
         if op.view(&base.layout, &node.types[0]).is_none() {
-            base = self.densely(value, base, device, id, true)?;
+            base = self.dense_base(value, base, id)?;
         }
         let layout = op.view(&base.layout, &node.types[0]);
         let layout = layout.ok_or_else(|| self.broken(id, "a dense tensor could not be viewed"))?;
         Ok(vec![Operand { layout, ..base }])
+    }
+
+    /// What a view looks at, dense: where it is, or on the host where its device can't hold that much in one piece.
+    fn dense_base(&mut self, value: Value, base: Operand, id: NodeId) -> Result<Operand> {
+        let device = self.buffers[base.buffer].device;
+        let bytes = self.graph.type_of(value).bytes();
+        if lacking::fits(&self.devices[device], bytes).is_ok() {
+            return self.densely(value, base, device, id, true);
+        }
+        let host = self.host_device(id)?;
+        self.host.allow_copy(self.graph.node(id), device, host, self.buffers[base.buffer].bytes)?;
+        let moved = self.moved(base, host, id);
+        self.densely(value, moved, host, id, true)
     }
 
     fn launch(&mut self, id: NodeId, node: &Node, op: &Op, device: DeviceIndex) -> Result<Vec<Operand>> {
@@ -282,7 +296,7 @@ impl Lowering<'_> {
             let source = self.densely(value, staged, host, node, true)?;
             return Ok(self.copied(value, source, device, node));
         }
-        if self.can_make_dense(from, home.dtype) {
+        if self.can_make_dense(from, self.graph.type_of(value)) {
             let source = self.densely(value, home, from, node, true)?;
             return Ok(self.copied(value, source, device, node));
         }
@@ -297,8 +311,8 @@ impl Lowering<'_> {
         host.ok_or_else(|| self.broken(node, "there is no CPU to copy through"))
     }
 
-    fn can_make_dense(&self, device: DeviceIndex, dtype: situ_core::DType) -> bool {
-        let ty = [TensorType::new(dtype, situ_core::Shape::SCALAR)];
+    fn can_make_dense(&self, device: DeviceIndex, ty: TensorType) -> bool {
+        let ty = [ty];
         self.devices[device].device().is_ok_and(|d| d.kernel(&Op::from(Dense), &ty, &ty).is_ok())
     }
 
@@ -356,7 +370,7 @@ impl Lowering<'_> {
             return Ok(*dense);
         }
         let ty = [self.graph.type_of(value)];
-        if !self.can_make_dense(device, ty[0].dtype) {
+        if !self.can_make_dense(device, ty[0]) {
             // By way of the host, which can.
             let host = self.host_device(node)?;
             if host == device {

@@ -115,7 +115,7 @@ impl Device for Simulated {
             return Err(Lack::Kernel);
         }
         let kernel = self.inner.kernel(op, inputs, outputs)?;
-        let sizes = Sizes { bytes: self.nature.max_block, elements: i32::MAX as usize };
+        let sizes = Sizes { bytes: self.max_block(), elements: i32::MAX as usize };
         sizes.hold(inputs, outputs, self.inner.workspace(kernel, op, inputs, outputs))?;
         Ok(kernel)
     }
@@ -140,7 +140,7 @@ impl Device for Simulated {
     }
 
     fn max_block(&self) -> usize {
-        self.nature.max_block
+        self.nature.max_block / self.alignment() * self.alignment()
     }
 
     fn alignment(&self) -> usize {
