@@ -5,7 +5,7 @@
 use situ_core::{DType, DeviceId};
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Mutex, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 /// One thing said.
 #[derive(Clone, Debug)]
@@ -37,18 +37,24 @@ pub type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
 /// Where notices go, and what was said already.
 #[derive(Default)]
 pub(crate) struct Notices {
-    listener: RwLock<Option<Listener>>,
+    listener: RwLock<Option<Arc<Listener>>>,
     said: Mutex<HashSet<(Topic, &'static str, DType, DeviceId)>>,
 }
 
 impl Notices {
     pub(crate) fn set_listener(&self, listener: Option<Listener>) {
-        *self.listener.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = listener;
+        let mut held = self.listener.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let before = std::mem::replace(&mut *held, listener.map(Arc::new));
+        drop(held);
+        // What a listener holds may speak when it is dropped.
+        drop(before);
     }
 
     pub(crate) fn say(&self, topic: Topic, text: String) {
         let notice = Notice { topic, text };
-        match &*self.listener.read().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+        // No lock is held while it listens: it may put another in its place, or make the runtime speak.
+        let listener = self.listener.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        match listener {
             Some(listener) => listener(&notice),
             None => eprintln!("situ: {}", notice.text),
         }

@@ -21,3 +21,19 @@ impl Heard {
         self.0.lock().unwrap().iter().filter(|n| n.topic == topic).map(|n| n.text.clone()).collect()
     }
 }
+
+#[test]
+fn a_listener_may_put_another_in_its_place() {
+    let runtime = situ_testkit::machines::cpu();
+    let heard = Heard::default();
+    let (kept, same) = (heard.clone(), runtime.clone());
+    runtime.set_listener(Some(Box::new(move |notice| {
+        let later = kept.clone();
+        same.set_listener(Some(Box::new(move |notice| later.0.lock().unwrap().push(notice.clone()))));
+        // It may speak itself, too: to who listens now.
+        same.say(format!("first {}", notice.text));
+    })));
+    runtime.say("one".to_string());
+    runtime.say("two".to_string());
+    assert_eq!(heard.about(Topic::Function), ["first one", "two"]);
+}
