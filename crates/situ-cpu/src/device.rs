@@ -3,6 +3,7 @@
 use crate::exec::Exec;
 use crate::kernels::{self, CpuKernel};
 use crate::level::Level;
+use crate::limits::Limits;
 use crate::memory;
 use crate::threads::Threads;
 use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
@@ -11,6 +12,7 @@ use situ_device::{
 };
 use situ_ir::Op;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -24,16 +26,19 @@ pub fn physical() -> Arc<dyn Physical> {
 pub fn physical_at(level: Level) -> Arc<dyn Physical> {
     let level = level.min(Level::detect());
     let cores = cores();
+    let groups = Limits::read(Path::new("/"));
+    let threads = groups.cpus.filter(|&cpus| cpus < cores.len());
     let mut features = vec![level.name().to_string()];
     features.push(format!("{} MiB last-level cache", crate::cache::last_level_bytes() >> 20));
     Arc::new(CpuPhysical {
         level,
+        threads,
         description: Description {
             kind: DeviceKind::Cpu,
             class: DeviceClass::Cpu,
             hardware: model_name(),
             driver: None,
-            memory: memory_bytes(),
+            memory: memory_bytes(&groups),
             cores,
             features,
             dtypes: registry().dtypes(),
@@ -50,6 +55,8 @@ fn registry() -> &'static Registry<CpuKernel> {
 #[derive(Debug)]
 struct CpuPhysical {
     level: Level,
+    /// How many threads its control groups have time for, where that is fewer than it has cores.
+    threads: Option<usize>,
     description: Description,
 }
 
@@ -58,8 +65,12 @@ impl Physical for CpuPhysical {
         &self.description
     }
 
+    fn threads(&self) -> Option<usize> {
+        self.threads
+    }
+
     fn open(&self, how: &Open) -> Result<Arc<dyn Device>> {
-        let available = self.description.cores.len().max(1);
+        let available = self.threads.unwrap_or(self.description.cores.len()).max(1);
         let threads = match (&how.cores, how.threads) {
             (Some(cores), wanted) => {
                 let used = &cores[..wanted.unwrap_or(cores.len()).clamp(1, cores.len())];
@@ -222,12 +233,10 @@ fn model_name() -> String {
     name.unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))
 }
 
-/// Memory of the machine, or of the control group that holds the process if that is less.
-fn memory_bytes() -> Option<usize> {
+/// Memory of the machine, or of the control groups that hold the process if that is less.
+fn memory_bytes(groups: &Limits) -> Option<usize> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find(|l| l.starts_with("MemTotal:"))?;
     let total = line.split_whitespace().nth(1)?.parse::<usize>().ok()? << 10;
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let group = group.and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(usize::MAX);
-    Some(total.min(group))
+    Some(total.min(groups.memory.unwrap_or(usize::MAX)))
 }

@@ -18,6 +18,7 @@ pub mod elementwise;
 pub mod exec;
 mod kernels;
 pub mod level;
+mod limits;
 pub mod math;
 pub mod matmul;
 mod memory;

@@ -79,6 +79,11 @@ pub trait Physical: Send + Sync + Debug {
     /// What is known of it.
     fn description(&self) -> &Description;
 
+    /// How many of its cores may work at once, where the system allows fewer than there are.
+    fn threads(&self) -> Option<usize> {
+        None
+    }
+
     /// Opens a logical device on it.
     fn open(&self, how: &Open) -> Result<Arc<dyn Device>>;
 }

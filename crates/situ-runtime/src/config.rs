@@ -205,7 +205,10 @@ impl Table {
                     let how = Open {
                         id,
                         cores: one.cores.clone(),
-                        threads: if kind == DeviceKind::Cpu { config.intra_op_threads } else { None },
+                        threads: match kind {
+                            DeviceKind::Cpu => config.intra_op_threads.or_else(|| p.threads()),
+                            DeviceKind::Gpu => None,
+                        },
                         budget: budget.clone(),
                     };
                     devices.push(Arc::new(LogicalDevice::new(
