@@ -112,6 +112,67 @@ fn area_by_thresholds(all: &[(f64, bool)], thresholds: usize) -> f64 {
     points.windows(2).map(|w| (w[0].0 - w[1].0) * (w[0].1 + w[1].1) / 2.0).sum()
 }
 
+/// Predictions above each threshold, positive and negative ones, counted one by one.
+fn counts(all: &[(f32, bool)], thresholds: usize) -> (Vec<f64>, Vec<f64>) {
+    let last = thresholds - 1;
+    let levels = (0..thresholds).map(|at| match at {
+        0 => -1e-7f64 as f32,
+        at if at == last => (1.0 + 1e-7f64) as f32,
+        at => (at as f64 / last as f64) as f32,
+    });
+    let above =
+        |level: f32, side: bool| all.iter().filter(|(p, yes)| *p > level && *yes == side).count() as f64;
+    levels.map(|level| (above(level, true), above(level, false))).unzip()
+}
+
+#[test]
+fn predictions_are_counted_exactly_wherever_they_lie() -> Result<()> {
+    for thresholds in [2, 3, 4, 5, 11, 200, 1000] {
+        // On every threshold and next to it, far outside, and no number at all.
+        let mut all: Vec<(f32, bool)> = Vec::new();
+        for at in 0..thresholds {
+            let level = (at as f64 / (thresholds - 1) as f64) as f32;
+            for p in [level, level.next_up(), level.next_down(), level + 0.3 / thresholds as f32] {
+                all.push((p, all.len() % 3 == 0));
+            }
+        }
+        let odd = [-5.0, -1e-7, -1e-8, -0.0, 1.0, 1.0000001, 1.0000002, 7.0, 1e30, f32::MIN, f32::INFINITY];
+        for p in odd.into_iter().chain([f32::NEG_INFINITY, f32::NAN, f32::NAN]) {
+            all.push((p, all.len() % 2 == 0));
+        }
+        let predicted: Vec<f32> = all.iter().map(|(p, _)| *p).collect();
+        let target: Vec<f32> = all.iter().map(|(_, yes)| f32::from(u8::from(*yes))).collect();
+        let [p, t] = [&predicted, &target].map(|v| constant(v, &[v.len()]).unwrap());
+        let auc = Auc::roc().thresholds(thresholds);
+        let compiled = Function::new2(move |p, t| auc.batch(p, t));
+        let (hits, misses) = counts(&all, thresholds);
+        for sums in [auc.batch(&p, &t)?, compiled.call2(&p, &t)?] {
+            let sums = sums.to_vec::<f32>()?;
+            let from_the_end = |part: &[f32]| -> Vec<f64> {
+                (0..part.len()).map(|at| part[at..].iter().map(|&x| f64::from(x)).sum()).collect()
+            };
+            assert_eq!(from_the_end(&sums[..thresholds]), hits, "{thresholds} thresholds");
+            assert_eq!(from_the_end(&sums[thresholds..]), misses, "{thresholds} thresholds");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_area_under_a_curve_takes_memory_for_the_predictions_and_not_for_each_threshold() -> Result<()> {
+    let runtime = situ_testkit::machines::cpu();
+    situ_tensor::with_runtime(&runtime, || {
+        let count = 200_000;
+        let p = situ_tensor::random::uniform(&[count], 0.0, 1.0)?;
+        let t = p.greater(&constant(&[0.5f32], &[1])?)?;
+        let auc = Auc::roc();
+        assert_eq!(auc.figure(&auc.batch(&p, &t)?.to_vec::<f32>()?), 1.0);
+        let peak = runtime.memory_info(&"/CPU:0".parse().unwrap())?.peak;
+        assert!(peak < 16 * 4 * count, "{peak} bytes for {count} predictions");
+        Ok(())
+    })
+}
+
 #[test]
 fn the_area_under_a_curve_is_that_of_its_points_and_near_the_share_of_ordered_pairs() {
     let (batches, all) = answers(400);
