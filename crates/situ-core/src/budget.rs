@@ -1,10 +1,12 @@
 //! Byte limits and claims on them.
 //!
 //! A [`Budget`] is the limit of one logical device; a [`Reservation`] is a claim released on drop. A budget may
-//! have a parent that is charged too: a software GPU lives in the host's memory.
+//! have a parent that is charged too: a software GPU lives in the host's memory. Who keeps claims that it could do without is enrolled
+//! with the parent, and lets go of them when another one's claim does not fit.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// A byte limit, and how much of it is taken.
 #[derive(Debug)]
@@ -13,6 +15,13 @@ pub struct Budget {
     taken: AtomicUsize,
     peak: AtomicUsize,
     parent: Option<Arc<Budget>>,
+    holders: Mutex<Vec<Weak<dyn Holder>>>,
+}
+
+/// Who keeps claims on a budget that it could do without: memory kept for later.
+pub trait Holder: Send + Sync + fmt::Debug {
+    /// Gives back what it does not need. Called on any thread, with no lock of a budget held.
+    fn let_go(&self);
 }
 
 /// What is missing for a claim to succeed.
@@ -37,7 +46,48 @@ impl Budget {
             taken: AtomicUsize::new(0),
             peak: AtomicUsize::new(0),
             parent,
+            holders: Mutex::default(),
         })
+    }
+
+    fn holders(&self) -> MutexGuard<'_, Vec<Weak<dyn Holder>>> {
+        self.holders.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// From now on, `holder` is asked to let go where a claim on this budget does not fit.
+    pub fn enroll(&self, holder: Weak<dyn Holder>) {
+        let mut holders = self.holders();
+        holders.retain(|known| known.strong_count() > 0);
+        holders.push(holder);
+    }
+
+    /// Makes room with the parent for a claim of `bytes`, if this budget's own limit has room: true if it fits both now. The caller
+    /// must hold no lock that a holder takes.
+    pub fn make_room(&self, bytes: usize) -> bool {
+        let Some(parent) = &self.parent else { return false };
+        if self.room() < bytes {
+            return false;
+        }
+        if parent.room() < bytes {
+            self.relieve();
+        }
+        parent.room() >= bytes
+    }
+
+    /// Asks all who are enrolled with the parent to let go: true if that gave bytes back. The caller must hold no lock that a holder
+    /// takes.
+    pub fn relieve(&self) -> bool {
+        let Some(parent) = &self.parent else { return false };
+        // Asked without the lock: one of them may be dropped here, or enroll another.
+        let holders: Vec<Arc<dyn Holder>> = parent.holders().iter().filter_map(Weak::upgrade).collect();
+        let before = parent.taken();
+        holders.iter().for_each(|holder| holder.let_go());
+        parent.taken() < before
+    }
+
+    /// Bytes left of its own limit.
+    fn room(&self) -> usize {
+        self.limit.load(Relaxed).saturating_sub(self.taken())
     }
 
     /// Claims `bytes`, here and in the parents, or claims nothing.
@@ -121,6 +171,31 @@ mod tests {
         drop(held);
         assert_eq!((budget.taken(), budget.peak()), (0, 60));
         assert!(budget.reserve(usize::MAX).is_err());
+    }
+
+    /// Holds a claim until it is asked to let go.
+    #[derive(Debug)]
+    struct Keeper(Mutex<Option<Reservation>>);
+
+    impl Holder for Keeper {
+        fn let_go(&self) {
+            *self.0.lock().unwrap() = None;
+        }
+    }
+
+    #[test]
+    fn who_keeps_claims_for_later_makes_room_for_others() {
+        let host = Budget::new(Some(100));
+        let [a, b] = [Some(100), Some(50)].map(|limit| Budget::within(limit, Some(host.clone())));
+        let keeper = Arc::new(Keeper(Mutex::new(Some(a.reserve(90).unwrap()))));
+        let weak: Weak<dyn Holder> = Arc::downgrade(&(keeper.clone() as Arc<dyn Holder>));
+        host.enroll(weak);
+        assert!(!b.make_room(51) && a.taken() == 90, "its own limit is what is missed");
+        assert!(b.reserve(40).is_err());
+        assert!(b.make_room(40));
+        assert_eq!((a.taken(), host.taken()), (0, 0));
+        drop(keeper);
+        assert!(b.make_room(40) && !host.make_room(1), "nobody is left to ask");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::logical::LogicalDevice;
 use crate::runtime::Inner;
+use situ_core::budget::Holder;
 use situ_core::{Budget, DeviceId, DeviceKind, Error, Policy, Result};
 use situ_device::{DeviceClass, Open, Physical};
 use std::path::Path;
@@ -164,6 +165,14 @@ pub(crate) fn host_limit(host_memory: usize) -> usize {
     host_memory / 10 * 9
 }
 
+/// Whether a device's memory is the host's.
+fn is_on_host(class: DeviceClass) -> bool {
+    match class {
+        DeviceClass::Cpu | DeviceClass::SoftwareGpu | DeviceClass::IntegratedGpu => true,
+        DeviceClass::DiscreteGpu | DeviceClass::VirtualGpu => false,
+    }
+}
+
 /// The logical devices, CPUs first, in the order of their names.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -198,10 +207,8 @@ impl Table {
                     let id = DeviceId { kind, index: next };
                     next += 1;
                     let limit = one.memory_limit.or(default);
-                    // A software GPU's memory is the host's.
-                    let on_host = matches!(description.class, DeviceClass::SoftwareGpu | DeviceClass::Cpu);
-                    let parent = on_host.then(|| host.clone());
-                    let budget = Budget::within(limit, parent);
+                    let shares = is_on_host(description.class);
+                    let budget = Budget::within(limit, shares.then(|| host.clone()));
                     let how = Open {
                         id,
                         cores: one.cores.clone(),
@@ -211,7 +218,7 @@ impl Table {
                         },
                         budget: budget.clone(),
                     };
-                    devices.push(Arc::new(LogicalDevice::new(
+                    let device = Arc::new(LogicalDevice::new(
                         p.clone(),
                         physical_index,
                         how,
@@ -219,7 +226,12 @@ impl Table {
                         c.growth,
                         calibrations,
                         runtime.clone(),
-                    )));
+                    ));
+                    if shares {
+                        let holder: Weak<dyn Holder> = Arc::<LogicalDevice>::downgrade(&device);
+                        host.enroll(holder);
+                    }
+                    devices.push(device);
                 }
             }
         }

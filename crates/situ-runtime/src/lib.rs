@@ -4,6 +4,7 @@
 //! under its device's limit; a failed op leaves every live tensor valid.
 //! Leaves to others: the tensors and scopes that users write (`situ-tensor`), kernels (`situ-cpu`, `situ-gpu`).
 
+mod blocks;
 mod choose;
 mod config;
 mod configure;

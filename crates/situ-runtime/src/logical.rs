@@ -5,6 +5,7 @@ use crate::costs::store::{self, Ignored};
 use crate::pool::{Allocation, MemoryInfo, Pool};
 use crate::runtime::Inner;
 use crate::storage::Storage;
+use situ_core::budget::Holder;
 use situ_core::error::Owner;
 use situ_core::{Budget, DType, DeviceId, DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_device::{Check, Description, Device, Open, Physical};
@@ -168,7 +169,12 @@ impl LogicalDevice {
 
     fn opened(&self) -> Result<&Opened> {
         let opened = self.opened.get_or_init(|| {
-            let device = self.physical.open(&self.how)?;
+            let opened = match self.physical.open(&self.how) {
+                // What a device needs before its first tensor may be what other devices keep for later.
+                Err(error) if self.budget.relieve() => self.physical.open(&self.how).map_err(|_| error),
+                opened => opened,
+            };
+            let device = opened?;
             let pool = Pool::new(self.budget.clone(), device.alignment(), device.max_block(), self.growth);
             Ok(Opened { device, pool })
         });
@@ -230,7 +236,13 @@ impl LogicalDevice {
     /// Memory for `owner`.
     pub(crate) fn allocate(&self, bytes: usize, owner: &'static str) -> Result<Allocation> {
         let opened = self.opened()?;
-        opened.pool.allocate(&*opened.device, bytes, owner).map_err(|error| match error {
+        let allocate = || opened.pool.allocate(&*opened.device, bytes, owner);
+        let allocated = match allocate() {
+            // The host may be full of what other devices keep for later.
+            Err(error) if error.is_out_of_memory() && self.budget.make_room(bytes) => allocate(),
+            allocated => allocated,
+        };
+        allocated.map_err(|error| match error {
             Error::OutOfMemory(mut report) => {
                 report.device = Some(self.id);
                 Error::OutOfMemory(report)
@@ -342,6 +354,15 @@ impl LogicalDevice {
     /// The dtypes for which it has kernels.
     pub fn dtypes(&self) -> &[DType] {
         &self.physical.description().dtypes
+    }
+}
+
+impl Holder for LogicalDevice {
+    fn let_go(&self) {
+        if let Some(Ok(opened)) = self.opened.get() {
+            opened.pool.give_way();
+            opened.device.trim();
+        }
     }
 }
 

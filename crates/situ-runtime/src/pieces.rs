@@ -48,6 +48,16 @@ impl Pieces {
         Some(Piece { block, offset, bytes })
     }
 
+    /// Takes the smallest piece that holds `bytes` and is no larger than `most`, whole.
+    pub(crate) fn whole_fit(&mut self, bytes: usize, most: usize) -> Option<Piece> {
+        let &(size, block, offset) = self.by_size.range((bytes, 0, 0)..).next()?;
+        if size > most {
+            return None;
+        }
+        self.remove(block, offset, size);
+        Some(Piece { block, offset, bytes: size })
+    }
+
     /// Forgets every piece of a block that is going away.
     pub(crate) fn remove_block(&mut self, block: u32) {
         let held: Vec<_> =

@@ -3,20 +3,25 @@
 //! Promises: everything it holds is under a reservation on the device's budget; a request that fails changes
 //! nothing; pieces freed side by side become one again. It takes from its free pieces first, then grows up to the
 //! limit, then gives cached blocks and staging back and tries once more, and only then reports that memory is out.
-//! Leaves to others: what the memory is for, and waiting for queued work before memory goes back to the system
-//! (the device's own handles do that).
+//!
+//! Its blocks stay in proportion: before it grows beyond twice the most that was in use at once and [`SLACK`], it gives blocks
+//! back that hold nothing, those first that were idle for longest. What remains beyond that is the slack of blocks that hold
+//! something: at most as much again as what they hold where requests are large; where they are small, what fragmentation leaves,
+//! which no allocator that can't move memory has a bound of that order for.
+//!
+//! Leaves to others: what the memory is for, waiting for queued work before memory goes back to the system (the device's own
+//! handles do that), and asking other pools of the host for what they do not need.
 
-use crate::pieces::{Piece, Pieces};
+use crate::blocks::{Blocks, Class, SMALLEST_BLOCK};
+use crate::pieces::Piece;
 use situ_core::error::{OutOfMemory, Owner};
-use situ_core::{Budget, Error, Reservation, Result};
+use situ_core::{Budget, Error, Result};
 use situ_device::{Block, Device};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Blocks start at this size and double up to [`LARGEST_SHARED`], so that a small program holds little.
-const SMALLEST_BLOCK: usize = 1 << 20;
-/// Requests above this get a block of their own, which can go back to the system whole.
-const LARGEST_SHARED: usize = 32 << 20;
+/// Bytes that blocks may hold beside twice the most that was in use: caching for programs whose tensors are small.
+const SLACK: usize = 64 << 20;
 /// A shared block takes at most this part of a limit, so that the slack of blocks does not eat up a small one.
 const PART_OF_LIMIT: usize = 16;
 /// A block that nothing has used for this long goes back to the system when the pool is next at work.
@@ -51,15 +56,6 @@ pub(crate) struct Allocation {
     live_index: u32,
 }
 
-#[derive(Debug)]
-struct HeldBlock {
-    block: Arc<Block>,
-    /// Given back with the block.
-    _reservation: Reservation,
-    used: usize,
-    idle_since: Instant,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Live {
     owner: &'static str,
@@ -68,14 +64,12 @@ struct Live {
 
 #[derive(Debug, Default)]
 struct State {
-    blocks: Vec<Option<HeldBlock>>,
-    pieces: Pieces,
+    blocks: Blocks,
     bins: Vec<Vec<Piece>>,
     live: Vec<Option<Live>>,
     live_free: Vec<u32>,
     in_use: usize,
     peak: usize,
-    next_block: usize,
     /// Test hook: how many more allocations succeed.
     fail_after: Option<usize>,
     whole_limit_reserved: bool,
@@ -94,7 +88,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new(budget: Arc<Budget>, alignment: usize, max_block: usize, growth: bool) -> Pool {
-        let state = State { bins: vec![Vec::new(); BINS], next_block: SMALLEST_BLOCK, ..State::default() };
+        let state = State { bins: vec![Vec::new(); BINS], ..State::default() };
         Pool { budget, alignment: alignment.max(64), max_block, growth, state: Mutex::new(state) }
     }
 
@@ -140,26 +134,26 @@ impl Pool {
     /// Gives a piece back.
     pub(crate) fn free(&self, allocation: &Allocation) {
         let mut state = self.state();
-        state.release(allocation);
+        let emptied = state.release(allocation);
         let piece =
             Piece { block: allocation.block_index, offset: allocation.offset, bytes: allocation.bytes };
         let bin = allocation.bytes / self.alignment - 1;
         if let Some(bin) = state.bins.get_mut(bin) {
             bin.push(piece);
         } else {
-            state.pieces.insert(piece);
+            state.blocks.insert(piece);
         }
-        // The clock is read only when a block has just become empty: most frees do not pay for it.
-        let emptied = state.blocks[piece.block as usize].as_mut().is_some_and(|b| {
-            if b.used == 0 {
-                b.idle_since = Instant::now();
-            }
-            b.used == 0
-        });
         // Blocks of a pool without growth are the program's to keep.
-        if emptied && self.growth {
-            self.give_back(&mut state, |b| b.idle_since.elapsed() >= IDLE);
+        if emptied && self.growth && state.blocks.has_idle(IDLE) {
+            state.empty_bins();
+            state.blocks.give_back_idle(IDLE);
         }
+    }
+
+    /// The class of blocks for a request.
+    fn class(&self, bytes: usize) -> Class {
+        // The whole limit was taken in as few blocks as there can be: all requests share them.
+        if self.growth { Class::of(bytes) } else { Class::Shared }
     }
 
     fn find_or_grow(
@@ -171,59 +165,82 @@ impl Pool {
         if !self.growth && !state.whole_limit_reserved {
             self.reserve_whole_limit(state, device)?;
         }
-        if let Some(piece) = state.pieces.best_fit(bytes) {
+        let class = self.class(bytes);
+        if let Some(piece) = state.blocks.find(class, bytes) {
             return Ok(piece);
         }
         // Binned pieces may be what keeps a large enough piece apart.
-        state.empty_bins();
-        if let Some(piece) = state.pieces.best_fit(bytes) {
-            return Ok(piece);
+        if class != Class::Own {
+            state.empty_bins();
+            if let Some(piece) = state.blocks.find(class, bytes) {
+                return Ok(piece);
+            }
         }
         if !self.growth {
             return Err(Some("memory growth is off, and no reserved piece is large enough".to_string()));
         }
-        match self.grow(state, device, bytes) {
-            Ok(()) => {}
-            Err(_) => {
-                self.give_back(state, |_| true);
-                device.trim();
-                self.grow(state, device, bytes)?;
+        if self.grow(state, device, class, bytes).is_err() {
+            self.give_back(state);
+            device.trim();
+            if let Err(cause) = self.grow(state, device, class, bytes) {
+                // A block of another class that can't go back may have what is needed.
+                return state.blocks.find_anywhere(bytes).ok_or(cause);
             }
         }
-        state.pieces.best_fit(bytes).ok_or(None)
+        state.blocks.find(class, bytes).ok_or(None)
     }
 
-    /// Adds a block that can hold `bytes`: a shared one if the limit allows, else one just large enough.
-    fn grow(&self, state: &mut State, device: &dyn Device, bytes: usize) -> Result<(), Option<String>> {
-        let most = self.budget.limit().map_or(LARGEST_SHARED, |limit| limit / PART_OF_LIMIT);
-        let most = most.next_multiple_of(self.alignment);
-        let shared = if bytes > LARGEST_SHARED / 2 { bytes } else { bytes.max(state.next_block.min(most)) };
+    /// Adds a block that can hold `bytes`: one that has more if the limits allow, else one just large enough.
+    fn grow(
+        &self,
+        state: &mut State,
+        device: &dyn Device,
+        class: Class,
+        bytes: usize,
+    ) -> Result<(), Option<String>> {
+        let most = self.budget.limit().map_or(usize::MAX, |limit| limit / PART_OF_LIMIT);
+        let most = most.checked_next_multiple_of(self.alignment).unwrap_or(usize::MAX);
+        let larger = state.blocks.next_size(class, bytes, most);
+        let larger = larger.checked_next_multiple_of(self.alignment).unwrap_or(bytes).min(self.max_block);
+        let larger = if self.keep_in_proportion(state, larger, bytes) {
+            larger
+        } else {
+            bytes.max(SMALLEST_BLOCK.min(larger))
+        };
         let mut last = None;
-        for size in [shared.min(self.max_block), bytes] {
-            match self.add_block(state, device, size) {
-                Ok(()) => {
-                    state.next_block = (state.next_block * 2).min(LARGEST_SHARED);
-                    return Ok(());
-                }
+        for size in [larger, bytes] {
+            match self.add_block(state, device, class, size) {
+                Ok(()) => return Ok(()),
                 Err(cause) => last = cause,
             }
         }
         Err(last)
     }
 
-    fn add_block(&self, state: &mut State, device: &dyn Device, bytes: usize) -> Result<(), Option<String>> {
+    /// Gives empty blocks back as far as a new one of `size` bytes, for a request of `bytes`, needs it to keep all of them in
+    /// proportion to what was in use; false if that was not enough.
+    fn keep_in_proportion(&self, state: &mut State, size: usize, bytes: usize) -> bool {
+        let peak = state.peak.max(state.in_use.saturating_add(bytes));
+        let most = peak.saturating_mul(2).saturating_add(SLACK);
+        let beyond = state.blocks.bytes().saturating_add(size).saturating_sub(most);
+        if beyond == 0 {
+            return true;
+        }
+        state.empty_bins();
+        state.blocks.give_back(beyond);
+        state.blocks.bytes().saturating_add(size) <= most
+    }
+
+    fn add_block(
+        &self,
+        state: &mut State,
+        device: &dyn Device,
+        class: Class,
+        bytes: usize,
+    ) -> Result<(), Option<String>> {
         let reservation = self.budget.reserve(bytes).map_err(|_| None)?;
-        let block = Arc::new(device.allocate(bytes).map_err(Some)?);
-        let held = HeldBlock { block, _reservation: reservation, used: 0, idle_since: Instant::now() };
-        let index = match state.blocks.iter().position(Option::is_none) {
-            Some(index) => index,
-            None => {
-                state.blocks.push(None);
-                state.blocks.len() - 1
-            }
-        };
-        state.blocks[index] = Some(held);
-        state.pieces.insert(Piece { block: index as u32, offset: 0, bytes });
+        let block = device.allocate(bytes).map_err(Some)?;
+        state.blocks.add(block, class, reservation);
         Ok(())
     }
 
@@ -231,30 +248,32 @@ impl Pool {
         let mut left = self.budget.limit().unwrap_or(0).saturating_sub(self.budget.taken());
         while left >= self.alignment {
             let size = left.min(self.max_block) / self.alignment * self.alignment;
-            self.add_block(state, device, size)?;
+            self.add_block(state, device, Class::Shared, size)?;
             left -= size;
         }
         state.whole_limit_reserved = true;
         Ok(())
     }
 
-    /// Gives blocks that hold nothing, and that `which` names, back to the system.
-    fn give_back(&self, state: &mut State, which: impl Fn(&HeldBlock) -> bool) {
+    /// Gives every block that holds nothing back to the system.
+    fn give_back(&self, state: &mut State) {
         state.empty_bins();
-        for index in 0..state.blocks.len() {
-            if state.blocks[index].as_ref().is_some_and(|b| b.used == 0 && which(b)) {
-                state.pieces.remove_block(index as u32);
-                state.blocks[index] = None;
-            }
-        }
-        state.next_block = SMALLEST_BLOCK;
+        state.blocks.give_back(usize::MAX);
     }
 
     /// Gives every block that holds nothing back to the system.
     pub(crate) fn trim(&self) {
         let mut state = self.state();
-        self.give_back(&mut state, |_| true);
+        self.give_back(&mut state);
         state.whole_limit_reserved = false;
+    }
+
+    /// Gives every block that holds nothing back to the system, for another pool to have: not those that the program told this
+    /// one to keep.
+    pub(crate) fn give_way(&self) {
+        if self.growth {
+            self.give_back(&mut self.state());
+        }
     }
 
     pub(crate) fn info(&self) -> MemoryInfo {
@@ -265,7 +284,7 @@ impl Pool {
             in_use: state.in_use,
             peak: state.peak,
             limit: self.budget.limit(),
-            largest_free: state.pieces.largest(),
+            largest_free: state.blocks.largest_free(),
             live: state.live.len() - state.live_free.len(),
         }
     }
@@ -285,12 +304,9 @@ impl Pool {
         let Some(limit) = self.budget.limit() else { return 0 };
         let mut state = self.state();
         state.empty_bins();
-        let goes_back = |held: &HeldBlock| self.growth && held.used == 0;
-        let returned: usize =
-            state.blocks.iter().flatten().filter(|b| goes_back(b)).map(|b| b.block.bytes()).sum();
-        let mut growth = limit.saturating_sub(self.budget.taken() - returned);
-        let stays = |block: u32| state.blocks[block as usize].as_ref().is_some_and(|b| !goes_back(b));
-        let mut free: Vec<usize> = state.pieces.iter().filter(|p| stays(p.block)).map(|p| p.bytes).collect();
+        let returned = if self.growth { state.blocks.empty_bytes() } else { 0 };
+        let mut growth = limit.saturating_sub(self.budget.taken().saturating_sub(returned));
+        let mut free: Vec<usize> = state.blocks.free_pieces(!self.growth).collect();
         let mut sizes: Vec<usize> =
             sizes.iter().map(|bytes| bytes.max(&1).next_multiple_of(self.alignment)).collect();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
@@ -382,10 +398,8 @@ impl State {
         };
         self.in_use += piece.bytes;
         self.peak = self.peak.max(self.in_use);
-        let held = self.blocks[piece.block as usize].as_mut().expect("a free piece lies in a held block");
-        held.used += piece.bytes;
         Allocation {
-            block: held.block.clone(),
+            block: self.blocks.take(piece),
             offset: piece.offset,
             bytes: piece.bytes,
             block_index: piece.block,
@@ -393,20 +407,23 @@ impl State {
         }
     }
 
-    fn release(&mut self, allocation: &Allocation) {
+    /// Books a piece as no longer live: true if its block holds nothing any more.
+    fn release(&mut self, allocation: &Allocation) -> bool {
         self.live[allocation.live_index as usize] = None;
         self.live_free.push(allocation.live_index);
         self.in_use -= allocation.bytes;
-        if let Some(held) = &mut self.blocks[allocation.block_index as usize] {
-            held.used -= allocation.bytes;
-        }
+        self.blocks.release(allocation.block_index, allocation.bytes)
     }
 
     fn empty_bins(&mut self) {
         for bin in &mut self.bins {
             for piece in bin.drain(..) {
-                self.pieces.insert(piece);
+                self.blocks.insert(piece);
             }
         }
     }
 }
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;

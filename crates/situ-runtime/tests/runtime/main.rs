@@ -11,4 +11,5 @@ mod lost_device;
 mod memory;
 mod placement;
 mod queued_errors;
+mod shared_host;
 mod variables;
