@@ -72,6 +72,29 @@ pub(crate) struct Config {
     pub(crate) deterministic: bool,
     pub(crate) intra_op_threads: Option<usize>,
     pub(crate) inter_op_threads: Option<usize>,
+    pub(crate) variants: Variants,
+}
+
+/// How much of what a function was compiled to is kept: one variant for each signature, set of devices and scope that it is called
+/// with. Beyond either bound, those go first that were not called for longest; a call with their signature compiles again.
+///
+/// ```
+/// let kept = situ_runtime::Variants::default();
+/// assert_eq!((kept.count, kept.bytes), (256, 256 << 20));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variants {
+    /// The most variants of one function.
+    pub count: usize,
+    /// The most bytes that they take together: their plans on the host, by an estimate, and the constants that were computed for
+    /// them. The one in use stays, however large it is.
+    pub bytes: usize,
+}
+
+impl Default for Variants {
+    fn default() -> Variants {
+        Variants { count: 256, bytes: 256 << 20 }
+    }
 }
 
 impl Config {
@@ -85,6 +108,7 @@ impl Config {
             deterministic: false,
             intra_op_threads: None,
             inter_op_threads: None,
+            variants: Variants::default(),
         }
     }
 

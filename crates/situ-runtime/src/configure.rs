@@ -3,7 +3,7 @@
 //! A change is made whenever no live tensor is on a device it concerns and no call is in flight; otherwise it is
 //! refused with an error that names what is live. Policies and logging can change at any time.
 
-use crate::config::{Config, LogicalConfig, PlacementRule, Table};
+use crate::config::{Config, LogicalConfig, PlacementRule, Table, Variants};
 use crate::logical::LogicalDevice;
 use crate::pool::MemoryInfo;
 use crate::runtime::{Runtime, State};
@@ -147,6 +147,24 @@ impl Runtime {
     pub fn set_deterministic(&self, on: bool) -> Result<()> {
         self.write()?.config.deterministic = on;
         Ok(())
+    }
+
+    /// How many variants of a function are kept, by number and by bytes.
+    pub fn set_variants(&self, most: Variants) -> Result<()> {
+        if most.count == 0 {
+            return Err(Error::argument(
+                "set_variants",
+                "a function that keeps no variant would be compiled at every call",
+                "keep at least 1",
+            ));
+        }
+        self.write()?.config.variants = most;
+        Ok(())
+    }
+
+    /// How many variants of a function are kept.
+    pub fn variants(&self) -> Variants {
+        self.inner.state().config.variants
     }
 
     /// Whether every placement is said.

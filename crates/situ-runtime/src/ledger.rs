@@ -96,6 +96,9 @@ impl Book {
     }
 }
 
+/// Plans beyond which those that are no more are looked for, each time their number has doubled.
+const MANY_PLANS: usize = 64;
+
 type Sums = HashMap<Key, (u64, u64, f64)>;
 
 /// The books.
@@ -121,7 +124,14 @@ impl Ledger {
         let counted = |copy| (copy, AtomicU64::new(0), AtomicU64::new(0));
         let book = Arc::new(Book { copies: copies.into_iter().map(counted).collect() });
         if !book.copies.is_empty() {
-            self.plans().push(book.clone());
+            let mut plans = self.plans();
+            plans.push(book.clone());
+            let many = plans.len() >= MANY_PLANS && plans.len().is_power_of_two();
+            drop(plans);
+            // Where functions are compiled again and again, what plans that are no more have counted must not pile up.
+            if many {
+                self.settle();
+            }
         }
         book
     }

@@ -23,7 +23,7 @@ mod runtime;
 mod storage;
 mod transfer;
 
-pub use config::{LogicalConfig, PlacementRule};
+pub use config::{LogicalConfig, PlacementRule, Variants};
 pub use configure::PhysicalDevice;
 pub use costs::CostModel;
 pub use ledger::{Cause, Entry, LedgerReport};

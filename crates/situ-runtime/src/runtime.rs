@@ -294,6 +294,16 @@ impl Runtime {
         transfer::whole(tensor, location)
     }
 
+    /// [`dense`](Runtime::dense), for what is kept for long: a view of a small part of its memory is copied too, so that the rest of
+    /// it can go.
+    pub fn compact(
+        &self,
+        tensor: &DeviceTensor,
+        location: &'static Location<'static>,
+    ) -> Result<DeviceTensor> {
+        transfer::compact(tensor, location)
+    }
+
     /// Measures a device and uses what was found from now on; kept for later runs in the folder of calibrations, whose file is
     /// given back, where there is one. Never called by the runtime itself: it takes seconds.
     pub fn calibrate(

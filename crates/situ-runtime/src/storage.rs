@@ -6,7 +6,7 @@ use crate::transfer;
 use situ_core::{DType, DeviceId, DeviceKind, Error, Layout, Reason, Result, Shape, TensorType};
 use situ_device::{Arg, Check, Region};
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 /// Launches whose outcome a tensor still depends on.
 pub(crate) type Checks = SmallVec<[Arc<Check>; 1]>;
@@ -16,21 +16,45 @@ pub(crate) type Checks = SmallVec<[Arc<Check>; 1]>;
 pub(crate) struct Storage {
     pub(crate) device: Arc<LogicalDevice>,
     allocation: Allocation,
-    /// Copies on other devices, kept for as long as this memory is a variable's value.
-    replicas: OnceLock<Mutex<Vec<DeviceTensor>>>,
+    copies: OnceLock<Mutex<Copies>>,
+}
+
+/// Copies of what is in a memory, which does not change.
+#[derive(Debug, Default)]
+struct Copies {
+    /// Whether the memory is a variable's value: copies for ops on other devices are kept, for as long as it is.
+    kept: Option<Vec<DeviceTensor>>,
+    /// Copies that functions hold, for others to hold the same.
+    lent: Vec<Lent>,
+}
+
+/// A copy of a view that functions hold; it goes with the last of them.
+#[derive(Debug)]
+struct Lent {
+    /// The view that it is a copy of.
+    of: (Layout, DType),
+    storage: Weak<Storage>,
+    reason: Reason,
+    checks: Checks,
 }
 
 impl Storage {
     pub(crate) fn new(device: Arc<LogicalDevice>, allocation: Allocation) -> Storage {
-        Storage { device, allocation, replicas: OnceLock::new() }
+        Storage { device, allocation, copies: OnceLock::new() }
     }
 
     pub(crate) fn region(&self) -> Region<'_> {
         Region { block: &self.allocation.block, offset: self.allocation.offset, bytes: self.allocation.bytes }
     }
 
-    fn replicas(&self) -> Option<std::sync::MutexGuard<'_, Vec<DeviceTensor>>> {
-        self.replicas.get().map(|r| r.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    /// Its copies, if it ever had to know of one.
+    fn copies(&self) -> Option<MutexGuard<'_, Copies>> {
+        self.copies.get().map(|c| c.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    fn copies_from_now(&self) -> MutexGuard<'_, Copies> {
+        let copies = self.copies.get_or_init(Mutex::default);
+        copies.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -119,22 +143,26 @@ impl DeviceTensor {
     }
 
     /// Whether it is its memory from the start, in order: what a copy made for a variable holds.
-    fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.layout.is_dense() && self.layout.offset() == 0
     }
 
     /// A copy of it that was kept on that device.
     pub(crate) fn replica_on(&self, device: DeviceId) -> Option<DeviceTensor> {
-        let kept = self.storage.replicas()?;
-        let found =
-            kept.iter().find(|r| self.is_whole() && r.device() == device && r.shape() == self.shape());
+        let copies = self.storage.copies()?;
+        let found = copies
+            .kept
+            .iter()
+            .flatten()
+            .find(|r| self.is_whole() && r.device() == device && r.shape() == self.shape());
         found.cloned()
     }
 
     /// Keeps a copy for later, if this is a variable's value as a whole.
     pub(crate) fn keep_replica(&self, copy: &DeviceTensor) {
         if self.is_whole()
-            && let Some(mut kept) = self.storage.replicas()
+            && let Some(mut copies) = self.storage.copies()
+            && let Some(kept) = &mut copies.kept
         {
             kept.push(copy.clone());
         }
@@ -142,13 +170,24 @@ impl DeviceTensor {
 
     /// From now on, copies made of this tensor for ops on other devices are kept: it is a variable's value.
     pub fn keep_replicas(&self) {
-        self.storage.replicas.get_or_init(Mutex::default);
+        let mut fresh = false;
+        self.storage.copies.get_or_init(|| {
+            fresh = true;
+            Mutex::new(Copies { kept: Some(Vec::new()), lent: Vec::new() })
+        });
+        if !fresh {
+            self.storage.copies_from_now().kept.get_or_insert_default();
+        }
     }
 
     /// Lets go of the copies kept on other devices: the variable has another value now.
     pub fn forget_replicas(&self) {
-        if let Some(mut kept) = self.storage.replicas() {
-            kept.clear();
+        if let Some(mut copies) = self.storage.copies()
+            && let Some(kept) = &mut copies.kept
+        {
+            let gone = std::mem::take(kept);
+            drop(copies);
+            drop(gone);
         }
     }
 
@@ -160,6 +199,36 @@ impl DeviceTensor {
         }
         transfer::await_checks(&self.checks, self.logical_device())?;
         transfer::verdict(&self.checks)
+    }
+
+    /// A dense copy of it on that device that a function holds.
+    pub(crate) fn lent_on(&self, device: DeviceId) -> Option<DeviceTensor> {
+        let copies = self.storage.copies()?;
+        copies.lent.iter().filter(|lent| lent.of == (self.layout, self.dtype)).find_map(|lent| {
+            let storage = lent.storage.upgrade().filter(|storage| storage.device.id() == device)?;
+            Some(DeviceTensor {
+                storage,
+                layout: Layout::dense(*self.shape()),
+                dtype: self.dtype,
+                reason: lent.reason,
+                checks: lent.checks.clone(),
+            })
+        })
+    }
+
+    /// Lets other functions find a dense copy of it, for as long as one holds it.
+    pub(crate) fn lend(&self, copy: &DeviceTensor) {
+        if !copy.is_whole() || copy.shape() != self.shape() {
+            return;
+        }
+        let mut copies = self.storage.copies_from_now();
+        copies.lent.retain(|lent| lent.storage.strong_count() > 0);
+        copies.lent.push(Lent {
+            of: (self.layout, self.dtype),
+            storage: Arc::downgrade(&copy.storage),
+            reason: copy.reason,
+            checks: copy.checks.clone(),
+        });
     }
 
     /// The error of a launch this tensor depends on, once it is known.

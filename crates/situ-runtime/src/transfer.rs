@@ -40,14 +40,14 @@ pub(crate) fn whole(tensor: &DeviceTensor, location: &'static Location<'static>)
     dense_copy(tensor, location)
 }
 
-/// [`whole`], or on the host where the tensor's device can't hold it in one piece: a view may be far larger than its memory.
+/// [`whole_for_all`], or on the host where the tensor's device can't hold it in one piece: a view may be far larger than its memory.
 pub(crate) fn whole_or_hosted(
     table: &Table,
     ledger: &Ledger,
     tensor: &DeviceTensor,
     location: &'static Location<'static>,
 ) -> Result<DeviceTensor> {
-    match whole(tensor, location) {
+    match whole_for_all(tensor, location) {
         Err(Error::Kernel { .. }) if tensor.device().kind != DeviceKind::Cpu => {
             let host = table.devices.iter().find(|d| d.id().kind == DeviceKind::Cpu);
             let host = host.ok_or_else(|| unaddressable(tensor.device()))?;
@@ -55,6 +55,47 @@ pub(crate) fn whole_or_hosted(
             whole(&copy(table, ledger, tensor, host, purpose)?, location)
         }
         done => done,
+    }
+}
+
+/// [`whole`], for functions to hold: where one of them holds a dense copy already, it is that one.
+pub(crate) fn whole_for_all(
+    tensor: &DeviceTensor,
+    location: &'static Location<'static>,
+) -> Result<DeviceTensor> {
+    if tensor.is_whole() {
+        return Ok(tensor.clone());
+    }
+    if let Some(lent) = tensor.lent_on(tensor.device()) {
+        return Ok(lent);
+    }
+    let copy = dense_copy(tensor, location)?;
+    tensor.lend(&copy);
+    Ok(copy)
+}
+
+/// Whether a view of `own` bytes is too small a part of a memory of `all` bytes to keep it: a copy costs less than what it frees.
+pub(crate) fn wastes(own: usize, all: usize) -> bool {
+    all > WORTH_A_COPY && own < all / LEAST_PART
+}
+
+/// Memory below this is not worth a copy.
+const WORTH_A_COPY: usize = 64 << 10;
+/// A view of less than this part of a memory is copied before it is kept for long.
+const LEAST_PART: usize = 4;
+
+/// [`whole`], for what is kept for long: a view of a small part of its memory is copied, so that the rest can go. Where it can't be
+/// copied for want of memory or of a kernel, it is kept as it is, if it can be.
+pub(crate) fn compact(tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
+    if !tensor.is_whole() {
+        return dense_copy(tensor, location);
+    }
+    if !wastes(tensor.tensor_type().bytes(), tensor.storage.region().bytes) {
+        return Ok(tensor.clone());
+    }
+    match dense_copy(tensor, location) {
+        Err(Error::OutOfMemory(_) | Error::Kernel { .. }) => Ok(tensor.clone()),
+        copied => copied,
     }
 }
 

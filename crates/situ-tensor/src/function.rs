@@ -13,13 +13,16 @@ use situ_runtime::function::{
     Answer, Compiled, Event, Explanation, GraphFile, NodePlace, Outcome, PlanSummary, Profile, Program,
 };
 use situ_runtime::recording::{Entry, PlacedAgain, TracedAgain};
-use situ_runtime::{DeviceTensor, Runtime};
+use situ_runtime::{DeviceTensor, Runtime, Variants};
 use smallvec::SmallVec;
 use std::fmt;
 use std::panic::Location;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
+
+/// Bytes of a trace for each of its nodes, about.
+const TRACED_BYTES: usize = 512;
 
 /// Traces beyond which a function says that it is traced again and again.
 const MANY_TRACES: usize = 8;
@@ -46,6 +49,8 @@ pub struct Function {
     body: Box<Body>,
     passes: Options,
     variants: RwLock<Vec<Arc<Variant>>>,
+    /// Counts new variants: by it a variant knows when it was called last.
+    age: AtomicU64,
     traces: AtomicUsize,
 }
 
@@ -57,9 +62,16 @@ struct Variant {
     runtime: Runtime,
     recorded: Arc<Recorded>,
     compiled: Compiled,
+    /// The function's age at the last call.
+    called: AtomicU64,
 }
 
 impl Variant {
+    /// Bytes that go when it goes, by an estimate.
+    fn footprint(&self) -> usize {
+        self.compiled.footprint() + self.recorded.graph.nodes().len() * TRACED_BYTES
+    }
+
     fn fits(&self, inputs: &[&DeviceTensor], request: &Request) -> bool {
         self.is_for(inputs, request) && self.compiled.is_current(&self.runtime)
     }
@@ -112,6 +124,7 @@ impl Function {
             body: Box::new(body),
             passes: Options::default(),
             variants: RwLock::default(),
+            age: AtomicU64::new(0),
             traces: AtomicUsize::new(0),
         }
     }
@@ -210,7 +223,13 @@ impl Function {
         }
     }
 
-    /// How often the closure was traced: once for each signature.
+    /// How many variants of it are kept, each for a signature, a set of devices and a scope around the call; see
+    /// [`Variants`](situ_runtime::Variants).
+    pub fn variants(&self) -> usize {
+        self.variants.read().unwrap_or_else(|p| p.into_inner()).len()
+    }
+
+    /// How often the closure was traced: once for each signature, and again where its variants were let go.
     pub fn traces(&self) -> usize {
         self.traces.load(Relaxed)
     }
@@ -289,6 +308,10 @@ impl Function {
         let request = current_request();
         let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
         if let Some(variant) = known.iter().find(|v| v.fits(&arguments, &request)) {
+            let age = self.age.load(Relaxed);
+            if variant.called.load(Relaxed) != age {
+                variant.called.store(age, Relaxed);
+            }
             return Ok(Prepared { variant: variant.clone(), arguments });
         }
         // One that fits but for what has changed since: what it learned holds on.
@@ -306,6 +329,11 @@ impl Function {
         // A variant whose runtime has changed its devices can't run any more.
         known.retain(|v| v.compiled.is_current(&v.runtime) && !v.is_for(&arguments, &variant.request));
         known.push(variant.clone());
+        variant.called.store(self.age.fetch_add(1, Relaxed) + 1, Relaxed);
+        let gone = beyond(&mut known, variant.runtime.variants());
+        drop(known);
+        // Calls that are under way hold theirs; what the others hold goes without the lock.
+        drop(gone);
         Ok(Prepared { variant, arguments })
     }
 
@@ -341,7 +369,7 @@ impl Function {
             let again = || TracedAgain::now(self.name.clone(), traces, types.to_vec(), cause, took);
             runtime.note(|| Entry::Traced(again()));
         }
-        Ok(Variant { types, devices, request, runtime, recorded, compiled })
+        Ok(Variant { types, devices, request, runtime, recorded, compiled, called: AtomicU64::new(0) })
     }
 
     /// The trace for a signature: one that is there, or a new one, and then why the one before did not do.
@@ -365,6 +393,20 @@ impl Function {
         }
         Ok((Arc::new(recorded), cause))
     }
+}
+
+/// Takes the variants out that are beyond what may be kept: those called longest ago, and never the last.
+fn beyond(known: &mut Vec<Arc<Variant>>, most: Variants) -> Vec<Arc<Variant>> {
+    let mut bytes: usize = known.iter().map(|v| v.footprint()).sum();
+    let mut gone = Vec::new();
+    while known.len() > 1 && (known.len() > most.count || bytes > most.bytes) {
+        let others = known[..known.len() - 1].iter().enumerate();
+        let Some((oldest, _)) = others.min_by_key(|(_, v)| v.called.load(Relaxed)) else { break };
+        let variant = known.remove(oldest);
+        bytes -= variant.footprint();
+        gone.push(variant);
+    }
+    gone
 }
 
 /// What is different between two signatures.

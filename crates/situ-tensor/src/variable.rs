@@ -70,7 +70,7 @@ impl Variable {
         let runtime = Runtime::of(value)?;
         let pinned = !request.spec.is_empty();
         let placed = if pinned { runtime.place(value, &request, location)? } else { value.clone() };
-        let placed = runtime.dense(&placed, location)?;
+        let placed = runtime.compact(&placed, location)?;
         placed.settle()?;
         placed.keep_replicas();
         let (dtype, shape) = (placed.dtype(), *placed.shape());
@@ -219,7 +219,7 @@ impl Variable {
         let runtime = Runtime::of(value)?;
         let request = Request { spec: on_device(self.device()), ..current_request() };
         let placed = runtime.to_device(value, &request, location)?;
-        let placed = runtime.dense(&placed, location)?;
+        let placed = runtime.compact(&placed, location)?;
         placed.settle()?;
         Ok(placed)
     }

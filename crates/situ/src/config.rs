@@ -31,11 +31,12 @@ pub use devices::{
 pub use name::DeviceName;
 pub use rules::{
     clear_ledger, ledger, remove_listener, set_copy_policy, set_deterministic, set_fallback_policy,
-    set_inter_op_threads, set_intra_op_threads, set_listener, set_log_placement, set_placement_rule, threads,
+    set_inter_op_threads, set_intra_op_threads, set_listener, set_log_placement, set_placement_rule,
+    set_variants, threads, variants,
 };
 
 pub use situ_device::{Description, DeviceClass};
 pub use situ_runtime::{
     Cause, CostModel, Entry, LedgerReport, LogicalConfig, LogicalDevice, MemoryInfo, Notice, PhysicalDevice,
-    PlacementRule, Topic,
+    PlacementRule, Topic, Variants,
 };

@@ -88,7 +88,10 @@ impl Compiling<'_> {
             .iter()
             .map(|d| {
                 let info = d.memory_info();
-                info.limit.map(|limit| limit.saturating_sub(info.in_use) as f64)
+                // Copies of captured tensors that are there already are in use, and are no more to come.
+                let there = self.captures.iter().filter(|t| t.lent_on(d.id()).is_some());
+                let there: usize = there.map(|t| t.tensor_type().bytes()).sum();
+                info.limit.map(|limit| (limit + there).saturating_sub(info.in_use) as f64)
             })
             .collect();
         let mut full = vec![false; devices.len()];
@@ -189,7 +192,7 @@ impl Compiling<'_> {
     /// How many bytes each device is short of for a plan.
     fn missing(&self, plan: &Plan) -> Vec<usize> {
         let mut sizes = plan.allocations();
-        for replica in &self.replicas {
+        for replica in self.replicas.iter().filter(|r| self.lent(r).is_none()) {
             sizes[replica.device].push(self.captures[replica.capture].tensor_type().bytes());
         }
         self.state.table.devices.iter().zip(&sizes).map(|(device, sizes)| device.missing(sizes)).collect()
@@ -232,13 +235,26 @@ impl Compiling<'_> {
     pub(super) fn replicated(&self) -> Result<Vec<DeviceTensor>> {
         let table = &self.state.table;
         let mut all = self.captures.clone();
-        for Replica { capture, device, location } in &self.replicas {
+        for replica in &self.replicas {
+            // Functions hold a captured tensor once on each device, however many plans read it there.
+            if let Some(lent) = self.lent(replica) {
+                all.push(lent);
+                continue;
+            }
+            let Replica { capture, device, location } = replica;
             let reason = Reason::Colocated { with: "its readers" };
             let purpose = Purpose { cause: Cause::Implicit, op: "capture", reason, location };
             let from = &self.captures[*capture];
-            all.push(transfer::copy(table, &self.inner.ledger, from, &table.devices[*device], purpose)?);
+            let copy = transfer::copy(table, &self.inner.ledger, from, &table.devices[*device], purpose)?;
+            from.lend(&copy);
+            all.push(copy);
         }
         Ok(all)
+    }
+
+    /// The copy that other plans hold already.
+    fn lent(&self, replica: &Replica) -> Option<DeviceTensor> {
+        self.captures[replica.capture].lent_on(self.state.table.devices[replica.device].id())
     }
 
     /// What a node that reads from elsewhere is allowed.

@@ -4,6 +4,7 @@ use super::candidates::{input_types, is_view};
 use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand, Plan};
 use crate::lacking;
 use crate::logical::{LogicalDevice, copy_seconds};
+use crate::transfer::wastes;
 use situ_core::{DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_ir::graph::Source;
 use situ_ir::ops::{Binary, BinaryKind, Dense, Step as FusedStep};
@@ -90,6 +91,7 @@ pub(crate) fn lower(
     let mut outputs = Vec::new();
     for &value in graph.outputs() {
         let operand = lowering.home(value);
+        let operand = lowering.compact(value, operand)?;
         lowering.promote(operand.buffer);
         outputs.push((operand, value));
     }
@@ -99,6 +101,7 @@ pub(crate) fn lower(
         let node = value.node;
         let here = lowering.on(value, device, node)?;
         let operand = lowering.densely(value, here, device, node, true)?;
+        let operand = lowering.compact(value, operand)?;
         lowering.promote(operand.buffer);
         updates.push((variable as usize, operand, value));
     }
@@ -115,6 +118,15 @@ impl Lowering<'_> {
         if matches!(self.buffers[buffer].memory, Memory::Arena { .. }) {
             self.buffers[buffer].memory = Memory::Own { slot: 0 };
         }
+    }
+
+    /// What leaves the call as a small part of a large buffer leaves as a copy, so that it does not hold the buffer.
+    fn compact(&mut self, value: Value, operand: Operand) -> Result<Operand> {
+        let Buffer { device, bytes, .. } = self.buffers[operand.buffer];
+        if !wastes(operand.bytes(), bytes) || !self.can_make_dense(device, operand.dtype) {
+            return Ok(operand);
+        }
+        self.made_dense(value, operand, device, value.node)
     }
 
     fn buffer(
@@ -366,6 +378,17 @@ impl Lowering<'_> {
         if operand.layout.is_dense() && (!whole || operand.layout.offset() == 0) {
             return Ok(operand);
         }
+        self.made_dense(value, operand, device, node)
+    }
+
+    /// A dense copy of the value on a device where it is already, made once.
+    fn made_dense(
+        &mut self,
+        value: Value,
+        operand: Operand,
+        device: DeviceIndex,
+        node: NodeId,
+    ) -> Result<Operand> {
         if let Some(dense) = self.dense.get(&(value, device)) {
             return Ok(*dense);
         }

@@ -1,7 +1,7 @@
 //! Policies, rules, threads, and what is said and kept about placements.
 
 use crate::{Policy, Result, current_runtime};
-use situ_runtime::{LedgerReport, Notice, PlacementRule};
+use situ_runtime::{LedgerReport, Notice, PlacementRule, Variants};
 
 /// What happens when a scope can't be met: the device is not there, or has no kernel for the op and dtype. `Warn` at
 /// first. [`fallback_policy`](crate::fallback_policy) sets it for a scope.
@@ -38,7 +38,29 @@ pub fn set_deterministic(on: bool) -> Result<()> {
     current_runtime().set_deterministic(on)
 }
 
-/// Threads within one op on CPU devices; `None`, the default: one per core. Results do not depend on it.
+/// How much of what a function was compiled to is kept: at first 256 variants and 256 MiB for each function. Beyond that, the variants
+/// go that were not called for longest, and are compiled again if they are called again.
+///
+/// ```
+/// use situ::config;
+///
+/// # fn main() -> situ::Result<()> {
+/// // A server that sees thousands of lengths, and has the memory for them.
+/// config::set_variants(config::Variants { count: 4096, bytes: 2 << 30 })?;
+/// assert_eq!(config::variants().count, 4096);
+/// # Ok(()) }
+/// ```
+pub fn set_variants(most: Variants) -> Result<()> {
+    current_runtime().set_variants(most)
+}
+
+/// How much of what a function was compiled to is kept.
+pub fn variants() -> Variants {
+    current_runtime().variants()
+}
+
+/// Threads within one op on CPU devices; `None`, the default: one per core, or fewer where a control group has no
+/// time for as many. Results do not depend on it.
 pub fn set_intra_op_threads(threads: Option<usize>) -> Result<()> {
     current_runtime().set_intra_op_threads(threads)
 }
