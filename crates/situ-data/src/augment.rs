@@ -9,6 +9,7 @@ use situ_tensor::random::Generator;
 use situ_tensor::{Span, Tensor};
 
 /// Mirrored along `axis` (0: upside down, 1: left to right) half of the time.
+#[track_caller]
 pub fn random_flip(image: &Tensor, axis: usize, rng: &mut Rng) -> Result<Tensor> {
     if axis >= image.rank() {
         return Err(Error::operands(
@@ -27,6 +28,7 @@ pub fn random_flip(image: &Tensor, axis: usize, rng: &mut Rng) -> Result<Tensor>
 }
 
 /// A part of `sizes` along the leading axes, at a random place. Pad first to shift images rather than cut them.
+#[track_caller]
 pub fn random_crop(image: &Tensor, sizes: &[usize], rng: &mut Rng) -> Result<Tensor> {
     let dims = image.shape().dims();
     if sizes.len() > dims.len() || sizes.iter().zip(dims).any(|(size, dim)| size > dim) {
@@ -46,12 +48,14 @@ pub fn random_crop(image: &Tensor, sizes: &[usize], rng: &mut Rng) -> Result<Ten
 }
 
 /// With normally distributed noise of that deviation added to every element of an image of floats.
+#[track_caller]
 pub fn random_noise(image: &Tensor, deviation: f64, rng: &mut Rng) -> Result<Tensor> {
     let noise = Generator::new(rng.next_u64()).normal(image.shape().dims(), 0.0, deviation, image.dtype())?;
     image.add(&noise)
 }
 
 /// Brighter or darker by up to `most`, the same for the whole image.
+#[track_caller]
 pub fn random_brightness(image: &Tensor, most: f64, rng: &mut Rng) -> Result<Tensor> {
     image.add(&number((rng.uniform() * 2.0 - 1.0) * most, image.dtype())?)
 }

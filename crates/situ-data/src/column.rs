@@ -65,7 +65,8 @@ impl Column {
         dims.extend_from_slice(self.row.shape.dims());
         let shape = Shape::new(&dims).map_err(|error| error.of_op("batch", &[self.row]))?;
         written(TensorType::new(self.row.dtype, shape), |to| {
-            for (to, row) in to.chunks_exact_mut(self.row.bytes()).zip(rows) {
+            // Rows of no bytes: nothing to copy, and any other size of piece cuts nothing into none.
+            for (to, row) in to.chunks_exact_mut(self.row.bytes().max(1)).zip(rows) {
                 // Rows are numbered by what there is, and the tensor was made dense on the host.
                 if let Some(bytes) = self.bytes(*row) {
                     to.copy_from_slice(bytes);

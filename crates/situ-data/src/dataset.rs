@@ -1,6 +1,7 @@
 //! The dataset: a description of elements that can be iterated any number of times.
 
 use crate::element::Elements;
+use crate::fingerprint::Fingerprint;
 use crate::iterate::Iter;
 use crate::random::Rng;
 use crate::stages::batch::Batch;
@@ -15,7 +16,7 @@ use crate::stages::sequence::{Concatenate, Repeat, Skip, Take, Zip};
 use crate::stages::shuffle::Shuffle;
 use crate::stages::tensors::Tensors;
 use crate::stream::{Length, Stage};
-use situ_core::{DeviceSpec, DeviceType, Error, Result};
+use situ_core::{DType, DeviceSpec, DeviceType, Error, Result, Shape, TensorType};
 use situ_tensor::{Tensor, current_runtime};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -122,6 +123,24 @@ impl<E: Elements> Dataset<E> {
         self.stage.length()
     }
 
+    /// A number that tells this dataset from others, in this process and in later ones: of its stages and their arguments, and of the
+    /// tensors at its start, some rows of which are looked at. Closures and generators all look the same to it, and threads, devices and
+    /// what is made ahead do not count.
+    ///
+    /// ```
+    /// # fn main() -> situ_core::Result<()> {
+    /// use situ_data::Dataset;
+    /// let numbers = Dataset::range(100)?;
+    /// assert_eq!(numbers.batch(8).fingerprint(), Dataset::range(100)?.batch(8).prefetch(2).fingerprint());
+    /// assert_ne!(numbers.batch(8).fingerprint(), numbers.batch(9).fingerprint());
+    /// # Ok(()) }
+    /// ```
+    pub fn fingerprint(&self) -> u64 {
+        let mut fingerprint = Fingerprint::default();
+        self.stage.identify(&mut fingerprint);
+        fingerprint.value()
+    }
+
     /// In random order: each element is drawn from the next `buffer` ones. A `buffer` of all elements shuffles fully. The order depends on the
     /// seed and on the epoch.
     pub fn shuffle(&self, buffer: usize, seed: u64) -> Dataset<E> {
@@ -135,14 +154,14 @@ impl<E: Elements> Dataset<E> {
         checked(stage, "shuffle_once", buffer, "a buffer of 0 holds nothing to draw from")
     }
 
-    fn mapped<F: Elements>(&self, work: Work, workers: Workers) -> Dataset<F> {
-        dataset(Map { from: self.stage.clone(), work, surroundings: Surroundings::here(), workers })
+    fn mapped<F: Elements>(&self, work: Work, workers: Workers, seed: Option<u64>) -> Dataset<F> {
+        dataset(Map { from: self.stage.clone(), work, surroundings: Surroundings::here(), workers, seed })
     }
 
     /// Every element through a closure, on the thread that pulls. After [`Dataset::batch`] it is given batches: one call of each op for all
     /// of their rows, which is far the faster way where the closure allows it.
     pub fn map<F: Elements>(&self, f: impl Fn(E) -> Result<F> + Send + Sync + 'static) -> Dataset<F> {
-        self.mapped(erased(f), Workers::Caller)
+        self.mapped(erased(f), Workers::Caller, None)
     }
 
     /// [`Dataset::map`] on `workers` threads; the elements keep their order.
@@ -151,7 +170,7 @@ impl<E: Elements> Dataset<E> {
         workers: usize,
         f: impl Fn(E) -> Result<F> + Send + Sync + 'static,
     ) -> Dataset<F> {
-        self.mapped(erased(f), Workers::Ordered(workers))
+        self.mapped(erased(f), Workers::Ordered(workers), None)
     }
 
     /// [`Dataset::map`] on `workers` threads; the elements come as they are ready, in an order that may differ from run to run.
@@ -160,16 +179,17 @@ impl<E: Elements> Dataset<E> {
         workers: usize,
         f: impl Fn(E) -> Result<F> + Send + Sync + 'static,
     ) -> Dataset<F> {
-        self.mapped(erased(f), Workers::Unordered(workers))
+        self.mapped(erased(f), Workers::Unordered(workers), None)
     }
 
     /// [`Dataset::map_parallel`] with random numbers for every element, which depend on the seed, the epoch and the element's position alone.
+    /// The closure takes them last, as the functions of [`augment`](crate::augment) do.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {
     /// use situ_data::{Dataset, augment};
     /// let images = Dataset::from_tensors(situ_tensor::zeros(&[8, 28, 28, 1], situ_core::DType::F32)?)?;
-    /// let varied = images.map_random(2, 7, |rng, image| {
+    /// let varied = images.map_random(2, 7, |image, rng| {
     ///     augment::random_crop(&augment::random_flip(&image, 1, rng)?, &[24, 24], rng)
     /// });
     /// assert_eq!(varied.batch(8).iter().next().unwrap()?.shape().dims(), [8, 24, 24, 1]);
@@ -179,13 +199,13 @@ impl<E: Elements> Dataset<E> {
         &self,
         workers: usize,
         seed: u64,
-        f: impl Fn(&mut Rng, E) -> Result<F> + Send + Sync + 'static,
+        f: impl Fn(E, &mut Rng) -> Result<F> + Send + Sync + 'static,
     ) -> Dataset<F> {
         let work: Work = Arc::new(move |place, row| {
             let epoch_seed = Rng::new(seed, place.epoch).next_u64();
-            f(&mut Rng::new(epoch_seed, place.position), E::from_row(row)?).map(Elements::into_row)
+            f(E::from_row(row)?, &mut Rng::new(epoch_seed, place.position)).map(Elements::into_row)
         });
-        self.mapped(work, Workers::Ordered(workers))
+        self.mapped(work, Workers::Ordered(workers), Some(seed))
     }
 
     /// The elements for which the closure says true.
@@ -329,8 +349,13 @@ impl<E: Elements> Dataset<E> {
 impl Dataset<Tensor> {
     /// The numbers from 0 to `count` − 1, as i64: indices to make elements of.
     pub fn range(count: usize) -> Result<Dataset<Tensor>> {
-        let numbers: Vec<i64> = (0..count as i64).collect();
-        Dataset::from_tensors(situ_tensor::constant(&numbers, &[count])?)
+        let numbers = situ_tensor::written(TensorType::new(DType::I64, Shape::new(&[count])?), |bytes| {
+            for (number, bytes) in bytes.chunks_exact_mut(size_of::<i64>()).enumerate() {
+                bytes.copy_from_slice(&(number as i64).to_ne_bytes());
+            }
+            Ok(())
+        })?;
+        Dataset::from_tensors(numbers)
     }
 }
 

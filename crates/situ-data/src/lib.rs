@@ -37,6 +37,7 @@ mod column;
 mod dataset;
 mod element;
 mod files;
+mod fingerprint;
 mod iterate;
 mod queue;
 mod random;

@@ -1,6 +1,7 @@
 //! The seam between stages: a stage is a description that can be opened, any number of times, as a stream of elements.
 
 use crate::cell::Cell;
+use crate::fingerprint::Fingerprint;
 use crate::stages::tensors::Tensors;
 use crate::stop::Stop;
 use situ_core::{DeviceSpec, Result};
@@ -31,6 +32,9 @@ pub(crate) trait Stage: Send + Sync {
 
     /// How many elements an epoch has.
     fn length(&self) -> Length;
+
+    /// Adds what the elements depend on, as far as it can be told.
+    fn identify(&self, fingerprint: &mut Fingerprint);
 
     /// The tensors whose rows are the elements, if they are just that: their order can then be chosen without looking at them.
     fn rows(&self) -> Option<&Tensors> {

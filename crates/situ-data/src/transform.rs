@@ -5,6 +5,7 @@ use situ_ir::ops::Fill;
 use situ_tensor::{Tensor, apply_op};
 
 /// A number in the dtype of a tensor, on no axis.
+#[track_caller]
 pub(crate) fn number(value: f64, dtype: DType) -> Result<Tensor> {
     let shape = situ_core::Shape::new(&[])?;
     let made = apply_op(Fill { shape, value: Scalar::of(dtype, value) }, &[])?;
@@ -12,6 +13,7 @@ pub(crate) fn number(value: f64, dtype: DType) -> Result<Tensor> {
 }
 
 /// Bytes 0 to 255 as f32 from 0 to 1, as image files are fed to networks.
+#[track_caller]
 pub fn pixels(image: &Tensor) -> Result<Tensor> {
     image.cast(DType::F32)?.mul(&number(1.0 / 255.0, DType::F32)?)
 }
@@ -36,6 +38,7 @@ pub struct Normalize {
 
 impl Normalize {
     /// Learns from the rows of a tensor of floats.
+    #[track_caller]
     pub fn of(rows: &Tensor) -> Result<Normalize> {
         if !rows.dtype().is_float() || rows.rank() == 0 || rows.shape()[0] == 0 {
             return Err(Error::operands(
@@ -55,6 +58,7 @@ impl Normalize {
     }
 
     /// With one mean and one deviation for all features.
+    #[track_caller]
     pub fn with(mean: f64, deviation: f64) -> Result<Normalize> {
         if !(mean.is_finite() && deviation.is_finite() && deviation > 0.0) {
             return Err(Error::argument(
@@ -67,12 +71,14 @@ impl Normalize {
     }
 
     /// An element, or a batch, normalised.
+    #[track_caller]
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
         x.sub(&self.mean)?.mul(&self.scale)
     }
 }
 
 /// Labels as f32 rows with a 1 at the label: of an element or a batch.
+#[track_caller]
 pub fn one_hot(labels: &Tensor, classes: usize) -> Result<Tensor> {
     labels.one_hot(classes, DType::F32)
 }

@@ -1,9 +1,11 @@
 //! CSV files: columns of numbers, and columns of words, which become numbers too.
+//!
+//! Fields are kept as text: whether `02134` is a number or a word is for who asks for the column to say.
 
+use crate::files::fields::{Fields, Misfit};
 use crate::files::system;
 use situ_core::{DType, Error, Result};
 use situ_tensor::{Tensor, constant};
-use std::collections::HashMap;
 use std::path::Path;
 
 /// How to read a CSV file.
@@ -50,7 +52,8 @@ impl Csv {
         self
     }
 
-    /// Reads a file. Lines with another number of fields than the first are errors; an empty field is NaN, or the empty word.
+    /// Reads a file. Lines with another number of fields than the first are errors; an empty field is NaN, or the empty word. Spaces around
+    /// a field are no part of it.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<Table> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|e| system(path, &e))?;
@@ -59,13 +62,18 @@ impl Csv {
             .delimiter(self.delimiter)
             .trim(csv::Trim::All)
             .from_reader(&bytes[..]);
-        let mut table =
-            Table { path: path.display().to_string(), names: Vec::new(), columns: Vec::new(), rows: 0 };
+        let mut table = Table {
+            path: path.display().to_string(),
+            names: Vec::new(),
+            columns: Vec::new(),
+            rows: 0,
+            lines: Vec::new(),
+        };
         let mut record = csv::StringRecord::new();
         while reader.read_record(&mut record).map_err(|e| table.broken(&e, &bytes))? {
             let line = record.position().map_or(0, |at| line_of(at, &bytes));
             if table.names.is_empty() {
-                table.columns = vec![Column::Numbers(Vec::new()); record.len()];
+                table.columns = vec![Fields::default(); record.len()];
                 if self.header {
                     table.names = record.iter().map(str::to_string).collect();
                     continue;
@@ -73,7 +81,10 @@ impl Csv {
                 table.names = (0..record.len()).map(|n| n.to_string()).collect();
             }
             for (column, field) in table.columns.iter_mut().zip(&record) {
-                column.push(field, line);
+                column.push(field);
+            }
+            if table.line(table.rows) != line {
+                table.lines.push((table.rows, line));
             }
             table.rows += 1;
         }
@@ -85,47 +96,8 @@ impl Csv {
                 "give a file with at least one line",
             ));
         }
+        table.columns.iter_mut().for_each(Fields::close);
         Ok(table)
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Column {
-    Numbers(Vec<f64>),
-    /// At least one field is no number: every field as a word.
-    Words {
-        codes: Vec<i32>,
-        names: Vec<String>,
-        numbers: HashMap<String, i32>,
-        /// The line of the first field that is no number.
-        line: u64,
-    },
-}
-
-impl Column {
-    fn push(&mut self, field: &str, line: u64) {
-        if let Column::Numbers(numbers) = self {
-            match if field.is_empty() { Ok(f64::NAN) } else { field.parse() } {
-                Ok(number) => return numbers.push(number),
-                Err(_) => *self = Column::words(numbers, line),
-            }
-        }
-        if let Column::Words { codes, names, numbers, .. } = self {
-            let code = *numbers.entry(field.to_string()).or_insert_with(|| {
-                names.push(field.to_string());
-                names.len() as i32 - 1
-            });
-            codes.push(code);
-        }
-    }
-
-    /// What were numbers so far, as words.
-    fn words(so_far: &[f64], line: u64) -> Column {
-        let mut words = Column::Words { codes: Vec::new(), names: Vec::new(), numbers: HashMap::new(), line };
-        for number in so_far {
-            words.push(&if number.is_nan() { String::new() } else { number.to_string() }, line);
-        }
-        words
     }
 }
 
@@ -141,8 +113,10 @@ fn line_of(at: &csv::Position, bytes: &[u8]) -> u64 {
 pub struct Table {
     path: String,
     names: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<Fields>,
     rows: usize,
+    /// Rows that are not on the line behind that of the row before, and their lines.
+    lines: Vec<(usize, u64)>,
 }
 
 impl Table {
@@ -156,7 +130,7 @@ impl Table {
         self.rows
     }
 
-    fn column(&self, name: &str) -> Result<&Column> {
+    fn column(&self, name: &str) -> Result<&Fields> {
         let found = self.names.iter().position(|n| n == name).and_then(|at| self.columns.get(at));
         found.ok_or_else(|| {
             let help = format!("its columns are {}", self.names.join(", "));
@@ -164,45 +138,52 @@ impl Table {
         })
     }
 
-    /// Columns of numbers side by side, as f32 of shape `[rows, columns]`.
+    /// The line of a row.
+    fn line(&self, row: usize) -> u64 {
+        let after = self.lines.partition_point(|(first, _)| *first <= row);
+        match after.checked_sub(1).and_then(|at| self.lines.get(at)) {
+            Some((first, line)) => line + (row - first) as u64,
+            None => row as u64,
+        }
+    }
+
+    /// Columns of numbers side by side, as f32 of shape `[rows, columns]`. An empty field is NaN.
     pub fn floats(&self, names: &[&str]) -> Result<Tensor> {
-        let columns: Vec<&[f64]> = names.iter().map(|name| self.numbers(name)).collect::<Result<_>>()?;
+        let columns: Vec<Vec<f64>> = names.iter().map(|name| self.numbers(name)).collect::<Result<_>>()?;
         let elements: Vec<f32> =
             (0..self.rows).flat_map(|row| columns.iter().map(move |c| c[row] as f32)).collect();
         constant(&elements, &[self.rows, names.len()])
     }
 
-    /// One column of numbers, of shape `[rows]`, in any dtype.
+    /// One column of numbers, of shape `[rows]`, in any dtype. Of integers, every field must be a whole number that the dtype can hold; of
+    /// floats, an empty field is NaN.
     pub fn numbers_as(&self, name: &str, dtype: DType) -> Result<Tensor> {
-        constant(self.numbers(name)?, &[self.rows])?.cast(dtype)
-    }
-
-    fn numbers(&self, name: &str) -> Result<&[f64]> {
-        match self.column(name)? {
-            Column::Numbers(numbers) => Ok(numbers),
-            Column::Words { line, .. } => Err(Error::file(
-                &*self.path,
-                format!("line {line}"),
-                format!("the field of column '{name}' is no number"),
-                "mend the line, or read the column with categories",
-            )),
+        if dtype.is_float() || dtype == DType::Bool {
+            return constant(&self.numbers(name)?, &[self.rows])?.cast(dtype);
         }
+        let numbers = self.column(name)?.integers(dtype).map_err(|misfit| self.misfit(name, misfit))?;
+        constant(&numbers, &[self.rows])?.cast(dtype)
     }
 
-    /// One column as i32 labels of shape `[rows]`, and the words that they stand for, numbered as they first come.
+    fn numbers(&self, name: &str) -> Result<Vec<f64>> {
+        self.column(name)?.floats().map_err(|misfit| self.misfit(name, misfit))
+    }
+
+    #[cold]
+    fn misfit(&self, column: &str, Misfit { row, field, wanted }: Misfit) -> Error {
+        Error::file(
+            &*self.path,
+            format!("line {}", self.line(row)),
+            format!("the field {field:?} of column '{column}' is no {wanted}"),
+            "mend the line, or read the column with categories",
+        )
+    }
+
+    /// One column as i32 labels of shape `[rows]`, and the words that they stand for, numbered as they first come. Words are what is
+    /// written, also where it looks like a number: `02134` and `2134` are two.
     pub fn categories(&self, name: &str) -> Result<(Tensor, Vec<String>)> {
-        let made;
-        let words = match self.column(name)? {
-            Column::Numbers(numbers) => {
-                made = Column::words(numbers, 0);
-                &made
-            }
-            words => words,
-        };
-        match words {
-            Column::Words { codes, names, .. } => Ok((constant(codes, &[self.rows])?, names.clone())),
-            Column::Numbers(_) => Ok((constant::<i32>(&[], &[0])?, Vec::new())),
-        }
+        let (codes, names) = self.column(name)?.words()?;
+        Ok((constant(&codes, &[self.rows])?, names))
     }
 
     #[cold]

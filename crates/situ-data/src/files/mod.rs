@@ -1,6 +1,7 @@
 //! Files of numbers, read into tensors as a whole.
 
 pub(crate) mod csv;
+mod fields;
 pub(crate) mod idx;
 pub(crate) mod npy;
 

@@ -4,7 +4,9 @@
 //! stacked there.
 
 use crate::cell::{Cell, Part};
+use crate::fingerprint::Fingerprint;
 use crate::stages::map::Surroundings;
+use crate::stop::Stop;
 use crate::stream::{Context, Item, Length, Stage, Stream};
 use situ_core::{Error, Result, Shape, TensorType};
 use situ_tensor::{Tensor, stack, written};
@@ -29,6 +31,7 @@ impl Stage for Batch {
             rows: Vec::new(),
             ended: false,
             next: 0,
+            stop: context.stop.clone(),
         })
     }
 
@@ -37,6 +40,13 @@ impl Stage for Batch {
             true => n / self.size,
             false => n.div_ceil(self.size),
         })
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
+        fingerprint.text("batch");
+        fingerprint.size(self.size);
+        fingerprint.number(u64::from(self.drop_remainder));
     }
 }
 
@@ -50,6 +60,7 @@ struct Batches {
     rows: Vec<usize>,
     ended: bool,
     next: usize,
+    stop: Arc<Stop>,
 }
 
 impl Batches {
@@ -67,6 +78,11 @@ impl Batches {
             let before = self.waiting.len();
             self.from.fill(self.size - before, &mut self.waiting);
             self.ended = self.waiting.len() == before;
+            // One that never fills can still be ended.
+            if self.stop.is_set() {
+                self.ended = true;
+                self.waiting.clear();
+            }
         }
         let short = self.waiting.len() < self.size;
         let failed = self.waiting.iter().any(Result::is_err);
@@ -139,7 +155,8 @@ fn gather(cells: &[Cell], part: usize, ty: TensorType) -> Result<Tensor> {
     dims.extend_from_slice(ty.shape.dims());
     let shape = Shape::new(&dims).map_err(|error| error.of_op("batch", &[ty]))?;
     written(TensorType::new(ty.dtype, shape), |to| {
-        for (to, cell) in to.chunks_exact_mut(ty.bytes()).zip(cells) {
+        // Rows of no bytes: nothing to copy, and any other size of piece cuts nothing into none.
+        for (to, cell) in to.chunks_exact_mut(ty.bytes().max(1)).zip(cells) {
             // Asked for before: a tensor's memory stays where it is.
             if let Some(bytes) = cell.parts[part].host_bytes() {
                 to.copy_from_slice(bytes);

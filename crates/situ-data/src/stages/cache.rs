@@ -1,6 +1,7 @@
 //! Elements kept in memory by the first pass that comes to its end without an error.
 
 use crate::cell::Cell;
+use crate::fingerprint::Fingerprint;
 use crate::stream::{Context, Item, Length, Stage, Stream};
 use std::sync::{Arc, OnceLock};
 
@@ -33,6 +34,10 @@ impl Stage for Cache {
             Some(kept) => Length::Known(kept.len()),
             None => self.from.length(),
         }
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::cell::Cell;
 use crate::element::Row;
+use crate::fingerprint::Fingerprint;
 use crate::stages::map::Surroundings;
 use crate::stream::{Context, Item, Length, Stage, Stream};
 use crate::threads::guarded;
@@ -35,6 +36,11 @@ impl Stage for Filter {
             _ => Length::Unknown,
         }
     }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
+        fingerprint.text(if self.test.is_some() { "filter" } else { "ignore_errors" });
+    }
 }
 
 struct Passing {
@@ -67,6 +73,9 @@ impl Stream for Passing {
             }
             self.surroundings.enter(|| {
                 for item in pulled.drain(..) {
+                    if self.stop.is_set() {
+                        return;
+                    }
                     match item.and_then(|cell| self.check(cell)) {
                         Ok(cell) => out.extend(cell.map(Ok)),
                         Err(error) if self.test.is_some() => out.push(Err(error)),

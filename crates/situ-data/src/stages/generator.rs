@@ -2,6 +2,8 @@
 
 use crate::cell::Cell;
 use crate::element::Row;
+use crate::fingerprint::Fingerprint;
+use crate::stop::Stop;
 use crate::stream::{Context, Item, Length, Stage, Stream};
 use crate::threads::guarded;
 use situ_core::Result;
@@ -15,12 +17,16 @@ pub(crate) struct Generator {
 }
 
 impl Stage for Generator {
-    fn open(&self, _: &Context) -> Box<dyn Stream> {
-        Box::new(Running { make: Some(self.make.clone()), rows: None, next: 0 })
+    fn open(&self, context: &Context) -> Box<dyn Stream> {
+        Box::new(Running { make: Some(self.make.clone()), rows: None, next: 0, stop: context.stop.clone() })
     }
 
     fn length(&self) -> Length {
         Length::Unknown
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        fingerprint.text("generator");
     }
 }
 
@@ -29,6 +35,7 @@ struct Running {
     make: Option<Arc<dyn Fn() -> Result<Rows> + Send + Sync>>,
     rows: Option<Rows>,
     next: usize,
+    stop: Arc<Stop>,
 }
 
 impl Stream for Running {
@@ -41,6 +48,9 @@ impl Stream for Running {
         }
         for _ in 0..max {
             let Some(rows) = &mut self.rows else { return };
+            if self.stop.is_set() {
+                return;
+            }
             let origin = self.next;
             self.next += 1;
             match guarded("from_generator", || rows.next().transpose()) {

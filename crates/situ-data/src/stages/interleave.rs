@@ -1,6 +1,7 @@
 //! A dataset for every element, several of them open at a time and taken from in turn.
 
 use crate::element::Row;
+use crate::fingerprint::Fingerprint;
 use crate::stages::map::Surroundings;
 use crate::stream::{Context, Item, Length, Pulled, Stage, Stream};
 use crate::threads::guarded;
@@ -38,6 +39,13 @@ impl Stage for Interleave {
     fn length(&self) -> Length {
         Length::Unknown
     }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
+        fingerprint.text("interleave");
+        fingerprint.size(self.cycle);
+        fingerprint.size(self.block);
+    }
 }
 
 struct Interleaved {
@@ -57,6 +65,9 @@ impl Interleaved {
     fn next(&mut self) -> Option<Item> {
         while !self.context.stop.is_set() {
             while let (Some(from), true) = (&mut self.from, self.open.len() < self.cycle) {
+                if self.context.stop.is_set() {
+                    return None;
+                }
                 let Some(item) = from.next() else {
                     self.from = None;
                     break;

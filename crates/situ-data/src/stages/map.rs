@@ -2,7 +2,9 @@
 
 use crate::cell::Cell;
 use crate::element::Row;
+use crate::fingerprint::Fingerprint;
 use crate::stages::parallel::Parallel;
+use crate::stop::Stop;
 use crate::stream::{Context, Item, Length, Once, Stage, Stream};
 use crate::threads::guarded;
 use situ_core::{DeviceSpec, Result};
@@ -68,22 +70,28 @@ pub(crate) struct Map {
     pub(crate) work: Work,
     pub(crate) surroundings: Surroundings,
     pub(crate) workers: Workers,
+    /// Of the numbers that the closure is given, if it is.
+    pub(crate) seed: Option<u64>,
 }
 
 impl Stage for Map {
     fn open(&self, context: &Context) -> Box<dyn Stream> {
-        let from = self.from.open(context);
         let apply = Apply {
             work: self.work.clone(),
             surroundings: self.surroundings.or_on(&context.host),
             epoch: context.epoch,
         };
         let (threads, ordered) = match self.workers {
-            Workers::Caller => return Box::new(Serial { from, apply, next: 0, pulled: Vec::new() }),
+            Workers::Caller => {
+                let (from, stop) = (self.from.open(context), context.stop.clone());
+                return Box::new(Serial { from, apply, stop, next: 0, pulled: Vec::new() });
+            }
             Workers::Ordered(threads) => (threads, true),
             Workers::Unordered(threads) => (threads, false),
         };
-        match Parallel::start(from, apply, threads, ordered, context) {
+        let stop = context.stop.part();
+        let from = self.from.open(&Context { stop: stop.clone(), ..context.clone() });
+        match Parallel::start(from, stop, apply, threads, ordered, context) {
             Ok(parallel) => Box::new(parallel),
             Err(error) => Box::new(Once(Some(Err(error)))),
         }
@@ -91,6 +99,12 @@ impl Stage for Map {
 
     fn length(&self) -> Length {
         self.from.length()
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
+        fingerprint.text("map");
+        fingerprint.number(self.seed.map_or(0, |seed| seed.wrapping_add(1)));
     }
 }
 
@@ -123,6 +137,7 @@ impl Apply {
 struct Serial {
     from: Box<dyn Stream>,
     apply: Apply,
+    stop: Arc<Stop>,
     next: u64,
     pulled: Vec<Item>,
 }
@@ -130,7 +145,11 @@ struct Serial {
 impl Stream for Serial {
     fn fill(&mut self, max: usize, out: &mut Vec<Item>) {
         self.from.fill(max, &mut self.pulled);
-        self.apply.all(self.next, &mut self.pulled, || false);
+        self.apply.all(self.next, &mut self.pulled, || self.stop.is_set());
+        if self.stop.is_set() {
+            // Some may not have been mapped.
+            self.pulled.clear();
+        }
         self.next += self.pulled.len() as u64;
         out.append(&mut self.pulled);
     }

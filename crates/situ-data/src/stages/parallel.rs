@@ -70,6 +70,7 @@ impl Shared {
     }
 
     fn work(&self) {
+        let _ends = Worker(self);
         while self.begin_lot() {
             let lot = self.pull();
             let Some((number, first, mut items)) = lot else {
@@ -77,14 +78,17 @@ impl Shared {
                 break;
             };
             let start = Instant::now();
-            self.apply.all(first, &mut items, || self.over());
+            // Closures' panics are caught one by one. Should anything else panic, who waits for this lot is told.
+            if let Err(error) = guarded("map", || {
+                self.apply.all(first, &mut items, || self.over());
+                Ok(())
+            }) {
+                items = vec![Err(error)];
+            }
             self.learn(items.len(), start.elapsed());
             self.ready().lots.insert(number, items);
             self.filled.notify_one();
         }
-        self.ready().working -= 1;
-        self.filled.notify_all();
-        self.drained.notify_all();
     }
 
     /// Waits for room for one more lot; false at the end.
@@ -138,8 +142,21 @@ impl Shared {
     }
 }
 
+/// A worker at work: whoever waits for its elements is told when it ends, however it does.
+struct Worker<'s>(&'s Shared);
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        self.0.ready().working -= 1;
+        self.0.filled.notify_all();
+        self.0.drained.notify_all();
+    }
+}
+
 pub(crate) struct Parallel {
     shared: Arc<Shared>,
+    /// Ends the stages before.
+    before: Arc<Stop>,
     threads: Threads,
     ordered: bool,
     /// What is left of the lot that is being handed out, in reverse.
@@ -149,6 +166,7 @@ pub(crate) struct Parallel {
 impl Parallel {
     pub(crate) fn start(
         stream: Box<dyn Stream>,
+        before: Arc<Stop>,
         apply: Apply,
         threads: usize,
         ordered: bool,
@@ -170,7 +188,8 @@ impl Parallel {
         });
         let bell: Weak<dyn Bell> = Arc::downgrade(&(shared.clone() as Arc<dyn Bell>));
         context.stop.register(bell);
-        let mut parallel = Parallel { shared, threads: Threads::default(), ordered, current: Vec::new() };
+        let mut parallel =
+            Parallel { shared, before, threads: Threads::default(), ordered, current: Vec::new() };
         for _ in 0..threads {
             let shared = parallel.shared.clone();
             // Dropping `parallel` ends those that were started.
@@ -221,6 +240,8 @@ impl Drop for Parallel {
     fn drop(&mut self) {
         self.shared.closed.store(true, Relaxed);
         self.shared.ring();
+        // A worker may be looking for an element that never comes.
+        self.before.set();
         self.threads.join();
     }
 }

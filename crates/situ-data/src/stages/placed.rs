@@ -1,5 +1,6 @@
 //! Where a pipeline works: its threads' cores, and the CPU device of what has no scope.
 
+use crate::fingerprint::Fingerprint;
 use crate::stream::{Context, Length, Once, Stage, Stream};
 use situ_core::{DeviceKind, DeviceSpec, DeviceType, Error, Result};
 use situ_runtime::Runtime;
@@ -54,6 +55,10 @@ impl Stage for Placed {
     fn length(&self) -> Length {
         self.from.length()
     }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
+    }
 }
 
 /// A stage that can't be: its error is its only element.
@@ -66,5 +71,9 @@ impl Stage for Invalid {
 
     fn length(&self) -> Length {
         Length::Unknown
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        fingerprint.text("invalid");
     }
 }

@@ -4,8 +4,10 @@
 //! it, beyond the one that the program has.
 
 use crate::cell::{Cell, Part};
+use crate::fingerprint::Fingerprint;
 use crate::queue::Queue;
 use crate::stages::map::Surroundings;
+use crate::stop::Stop;
 use crate::stream::{Context, Item, Length, Once, Stage, Stream};
 use crate::threads::{Threads, guarded};
 use situ_core::Result;
@@ -22,8 +24,9 @@ pub(crate) struct Prefetch {
 impl Stage for Prefetch {
     fn open(&self, context: &Context) -> Box<dyn Stream> {
         let queue = Queue::new(self.ahead, context);
-        let mut ahead = Ahead { queue: queue.clone(), threads: Threads::default() };
-        let mut from = self.from.open(&Context { waits: Arc::default(), ..context.clone() });
+        let stop = context.stop.part();
+        let mut ahead = Ahead { queue: queue.clone(), stop: stop.clone(), threads: Threads::default() };
+        let mut from = self.from.open(&Context { stop, waits: Arc::default(), ..context.clone() });
         let device = self.device.clone();
         let surroundings = self.surroundings.or_on(&context.host);
         let started = ahead.threads.start(context, move || {
@@ -48,6 +51,10 @@ impl Stage for Prefetch {
 
     fn length(&self) -> Length {
         self.from.length()
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
     }
 }
 
@@ -89,6 +96,8 @@ fn moved(cell: &Cell, device: &str) -> Result<Cell> {
 
 struct Ahead {
     queue: Arc<Queue>,
+    /// Ends the stages before.
+    stop: Arc<Stop>,
     threads: Threads,
 }
 
@@ -101,6 +110,8 @@ impl Stream for Ahead {
 impl Drop for Ahead {
     fn drop(&mut self) {
         self.queue.close();
+        // The thread may be looking for an element that never comes.
+        self.stop.set();
         self.threads.join();
     }
 }

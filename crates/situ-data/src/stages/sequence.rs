@@ -1,5 +1,6 @@
 //! Which elements, and how often: take, skip, repeat, one dataset after another, two side by side.
 
+use crate::fingerprint::Fingerprint;
 use crate::random::pass;
 use crate::stop::Stop;
 use crate::stream::{Context, Item, Length, Pulled, Stage, Stream};
@@ -22,6 +23,12 @@ impl Stage for Take {
             Length::Infinite => Length::Known(self.count),
             Length::Unknown => Length::Unknown,
         }
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
+        fingerprint.text("take");
+        fingerprint.size(self.count);
     }
 }
 
@@ -53,6 +60,12 @@ impl Stage for Skip {
 
     fn length(&self) -> Length {
         self.from.length().map(|n| n.saturating_sub(self.count))
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
+        fingerprint.text("skip");
+        fingerprint.size(self.count);
     }
 }
 
@@ -103,6 +116,12 @@ impl Stage for Repeat {
             (Length::Unknown, Some(_)) => Length::Unknown,
             (Length::Infinite, _) | (_, None) => Length::Infinite,
         }
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
+        fingerprint.text("repeat");
+        fingerprint.size(self.times.map_or(0, |times| times.saturating_add(1)));
     }
 }
 
@@ -165,6 +184,11 @@ impl Stage for Concatenate {
             _ => Length::Unknown,
         }
     }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.parts.iter().for_each(|part| part.identify(fingerprint));
+        fingerprint.text("concatenate");
+    }
 }
 
 struct Following {
@@ -204,6 +228,11 @@ impl Stage for Zip {
             (Length::Infinite, Length::Infinite) => Length::Infinite,
             _ => Length::Unknown,
         }
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.parts.iter().for_each(|part| part.identify(fingerprint));
+        fingerprint.text("zip");
     }
 }
 

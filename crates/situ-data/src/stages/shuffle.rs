@@ -2,8 +2,10 @@
 //!
 //! Directly behind a tensor source, the buffer holds row numbers alone. The order is the same either way.
 
+use crate::fingerprint::Fingerprint;
 use crate::random::Rng;
 use crate::stages::tensors::Tensors;
+use crate::stop::Stop;
 use crate::stream::{Context, Item, Length, Pulled, Stage, Stream};
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ impl Stage for Shuffle {
             }),
             None => Box::new(OfElements {
                 from: Pulled::new(self.from.open(context), self.buffer.clamp(1, 64)),
+                stop: context.stop.clone(),
                 buffer: Buffer::new(self.buffer, rng),
             }),
         }
@@ -33,6 +36,14 @@ impl Stage for Shuffle {
 
     fn length(&self) -> Length {
         self.from.length()
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        self.from.identify(fingerprint);
+        fingerprint.text("shuffle");
+        fingerprint.size(self.buffer);
+        fingerprint.number(self.seed);
+        fingerprint.number(u64::from(self.anew_each_epoch));
     }
 }
 
@@ -86,13 +97,16 @@ impl Stream for OfRows {
 
 struct OfElements {
     from: Pulled,
+    stop: Arc<Stop>,
     buffer: Buffer<Item>,
 }
 
 impl Stream for OfElements {
     fn fill(&mut self, max: usize, out: &mut Vec<Item>) {
         for _ in 0..max {
-            let Some(item) = self.buffer.draw(|| self.from.next()) else { return };
+            // A buffer that never fills can still be ended.
+            let next = || if self.stop.is_set() { None } else { self.from.next() };
+            let Some(item) = self.buffer.draw(next) else { return };
             out.push(item);
         }
     }

@@ -3,6 +3,7 @@
 use crate::cell::{Cell, Part};
 use crate::column::Column;
 use crate::element::Row;
+use crate::fingerprint::Fingerprint;
 use crate::stream::{Context, Item, Length, Stage, Stream};
 use situ_core::{Error, Result};
 use smallvec::SmallVec;
@@ -60,6 +61,17 @@ impl Stage for Tensors {
 
     fn rows(&self) -> Option<&Tensors> {
         Some(self)
+    }
+
+    fn identify(&self, fingerprint: &mut Fingerprint) {
+        fingerprint.text("tensors");
+        fingerprint.size(self.rows);
+        for column in self.columns.iter() {
+            fingerprint.text(&column.row_type().to_string());
+            for row in Fingerprint::rows(self.rows) {
+                fingerprint.bytes(column.bytes(row).unwrap_or_default());
+            }
+        }
     }
 }
 

@@ -112,3 +112,127 @@ fn workers_run_ahead_no_further_than_they_should() {
     let ahead = made.load(SeqCst);
     assert!(ahead <= 40, "one batch taken, two ready, one in hand at most: {ahead} elements");
 }
+
+/// Runs `body` on a thread; fails if it hangs.
+fn ends(what: &str, body: impl FnOnce() + Send + 'static) {
+    let (done, waits) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        body();
+        let _ = done.send(());
+    });
+    if waits.recv_timeout(Duration::from_secs(60)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+        panic!("{what} hangs");
+    }
+    assert!(thread.join().is_ok(), "{what} failed");
+}
+
+/// 0 to 4, then nines without end.
+fn endless() -> Dataset<Tensor> {
+    Dataset::from_generator(|| (0..5).chain(std::iter::repeat(9)).map(situ_tensor::tensor::<i32>))
+}
+
+/// The first five of [`endless`], behind a stage with threads that looks for a sixth for ever.
+fn first_five() -> [(&'static str, Dataset<Tensor>); 6] {
+    let few = endless().filter(|x| Ok(x.item::<i32>()? < 5));
+    let repeated = numbers(5).concatenate(&endless().repeat(None)).filter(|x| Ok(x.item::<i32>()? < 5));
+    [
+        ("prefetch", few.prefetch(2).take(5)),
+        ("prefetch_to_device", few.prefetch_to_device("/CPU:0").take(5)),
+        ("map_parallel", few.map_parallel(3, Ok).take(5)),
+        ("map_unordered", few.map_unordered(2, Ok).take(5)),
+        ("two of them", few.prefetch(1).map_parallel(2, Ok).take(5)),
+        ("on the calling thread too", repeated.take(7).prefetch(2).take(5)),
+    ]
+}
+
+#[test]
+fn an_epoch_ends_though_a_thread_still_looks_for_elements() {
+    for (stage, five) in first_five() {
+        ends(stage, move || {
+            let iter = five.epoch(0);
+            let handle = iter.stop_handle();
+            assert_eq!(iter.count(), 5);
+            assert!(!handle.is_stopped(), "its last element ended it");
+        });
+    }
+}
+
+#[test]
+fn a_part_that_is_done_with_in_the_middle_of_an_iteration_ends_its_threads() {
+    for (stage, five) in first_five() {
+        let again = five.clone();
+        ends(&format!("{stage} concatenated"), move || {
+            assert_eq!(again.concatenate(&numbers(2)).epoch(0).count(), 7);
+        });
+        let again = five.clone();
+        ends(&format!("{stage} repeated"), move || assert_eq!(again.repeat(3).epoch(0).count(), 15));
+        let again = five.clone();
+        ends(&format!("{stage} interleaved"), move || {
+            let parts = numbers(3).interleave(2, 1, move |_| Ok(again.clone()));
+            assert_eq!(parts.epoch(0).count(), 15);
+        });
+        ends(&format!("{stage} zipped"), move || {
+            let pairs: Dataset<(Tensor, Tensor)> = five.zip(&numbers(3));
+            assert_eq!(pairs.repeat(2).epoch(0).count(), 6);
+        });
+    }
+}
+
+#[test]
+fn a_stage_that_gathers_without_end_can_be_dropped() {
+    let from = endless();
+    let gathering = [
+        ("shuffle", from.shuffle(usize::MAX, 1)),
+        ("batch", from.batch(usize::MAX)),
+        ("batch of rows", numbers(5).repeat(None).batch(usize::MAX)),
+        ("skip", from.skip(usize::MAX)),
+        ("interleave", from.interleave(usize::MAX, 1, |_| Ok(numbers(1)))),
+        ("interleave of nothing", from.interleave(2, 1, |_| Ok(numbers(0)))),
+        ("map", from.map(Ok).batch(usize::MAX)),
+        ("ignore_errors", from.map(|_| Err(situ_core::Error::argument("test", "no", ""))).ignore_errors()),
+    ];
+    for (stage, dataset) in gathering {
+        ends(stage, move || drop(dataset.prefetch(1).epoch(0)));
+    }
+}
+
+#[test]
+fn no_element_is_begun_after_the_end() {
+    type Make = fn(Arc<AtomicUsize>, Arc<AtomicBool>) -> Dataset<Tensor>;
+    let counts: [(&str, Make); 4] = [
+        ("from_generator", |begun, go| {
+            Dataset::from_generator(move || {
+                let (begun, go) = (begun.clone(), go.clone());
+                (0..1000).map(move |n: i32| {
+                    pause_at_four(&begun, &go);
+                    situ_tensor::tensor(n)
+                })
+            })
+        }),
+        ("map", |begun, go| numbers(1000).map(move |x| Ok((pause_at_four(&begun, &go), x).1))),
+        ("filter", |begun, go| numbers(1000).filter(move |_| Ok((pause_at_four(&begun, &go), true).1))),
+        ("map_parallel", |begun, go| {
+            numbers(1000).map_parallel(1, move |x| Ok((pause_at_four(&begun, &go), x).1))
+        }),
+    ];
+    for (stage, make) in counts {
+        let (begun, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let iter = make(begun.clone(), go.clone()).batch(1000).prefetch(1).epoch(0);
+        while begun.load(SeqCst) < 4 {
+            std::thread::yield_now();
+        }
+        iter.stop_handle().stop();
+        go.store(true, SeqCst);
+        drop(iter);
+        assert_eq!(begun.load(SeqCst), 4, "{stage}");
+    }
+}
+
+/// Counts an element; the fourth waits until it may go on.
+fn pause_at_four(begun: &AtomicUsize, go: &AtomicBool) {
+    if begun.fetch_add(1, SeqCst) == 3 {
+        while !go.load(SeqCst) {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -6,10 +6,10 @@ use situ_tensor::{Tensor, tensor};
 use std::path::PathBuf;
 
 /// A file of its own for each test, gone afterwards.
-struct File(PathBuf);
+pub(crate) struct File(pub(crate) PathBuf);
 
 impl File {
-    fn new(name: &str, contents: &[u8]) -> File {
+    pub(crate) fn new(name: &str, contents: &[u8]) -> File {
         let path = std::env::temp_dir().join(format!("situ-data-{}-{name}", std::process::id()));
         std::fs::write(&path, contents).unwrap();
         File(path)
@@ -171,7 +171,7 @@ fn bad_csv_files_are_errors_with_the_line() {
     let word = File::new("word.csv", b"a,b\r\n1,2\r\n\r\n3,many");
     let table = Csv::new().read(&word.0).unwrap();
     let error = table.floats(&["a", "b"]).err().unwrap().to_string();
-    assert!(error.contains("line 4: the field of column 'b' is no number"), "{error}");
+    assert!(error.contains("line 4: the field \"many\" of column 'b' is no number"), "{error}");
     let error = table.floats(&["c"]).err().unwrap().to_string();
     assert!(error.contains("no column 'c'") && error.contains("a, b"), "{error}");
     assert!(Csv::new().read(&File::new("empty.csv", b"").0).is_err());

@@ -5,6 +5,7 @@ mod ending;
 mod errors;
 mod files;
 mod order;
+mod tables;
 mod values;
 mod waiting;
 

@@ -65,7 +65,7 @@ fn an_ordered_map_gives_the_same_elements_for_any_number_of_workers() {
 #[test]
 fn random_maps_depend_on_seed_epoch_and_position_and_not_on_workers() {
     let draw =
-        |workers, seed| numbers(200).map_random(workers, seed, |rng, _| tensor(rng.below(1 << 30) as i32));
+        |workers, seed| numbers(200).map_random(workers, seed, |_, rng| tensor(rng.below(1 << 30) as i32));
     let expected = epoch(&draw(1, 4), 0);
     assert_eq!(epoch(&draw(5, 4), 0), expected);
     assert_ne!(epoch(&draw(1, 4), 1), expected);

@@ -1,6 +1,6 @@
 //! What transformations make of elements.
 
-use situ_core::DType;
+use situ_core::{DType, Result};
 use situ_data::{Dataset, Rng, augment, transform};
 use situ_tensor::{Tensor, range, tensor, zeros};
 
@@ -96,4 +96,16 @@ fn noise_has_the_deviation_asked_for_and_comes_from_the_seed() {
     let mean = a.iter().sum::<f32>() / 4096.0;
     let deviation = (a.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / 4096.0).sqrt();
     assert!(mean.abs() < 0.05 && (deviation - 0.5).abs() < 0.05, "{mean} {deviation}");
+}
+
+#[test]
+fn rows_without_elements_make_batches_too() -> Result<()> {
+    let empty = situ_tensor::zeros(&[5, 0], situ_core::DType::F32)?;
+    let rows = Dataset::from_tensors(empty)?;
+    for dataset in [rows.batch(2), rows.map(Ok).batch(2), rows.shuffle(5, 1).batch(2)] {
+        let shapes: Vec<Vec<usize>> =
+            dataset.epoch(0).map(|x| Ok(x?.shape().dims().to_vec())).collect::<Result<_>>()?;
+        assert_eq!(shapes, [[2, 0], [2, 0], [1, 0]]);
+    }
+    Ok(())
 }
