@@ -43,8 +43,8 @@ impl Conv2D {
     }
 
     /// From one place of a filter to the next, down and across.
-    pub fn strides(mut self, strides: [usize; 2]) -> Conv2D {
-        self.windows.stride = strides;
+    pub fn stride(mut self, stride: [usize; 2]) -> Conv2D {
+        self.windows.stride = stride;
         self
     }
 

@@ -12,6 +12,6 @@ pub(super) fn spread(channels: &Tensor) -> Result<Tensor> {
 
 /// Inputs and outputs of a filter, wherever its channels are.
 pub(super) fn filter_fans(filter: Filter) -> Fans {
-    let window = (filter.size[0] * filter.size[1]) as f64;
+    let window: f64 = filter.size.iter().map(|&size| size as f64).product();
     Fans { inputs: window * filter.taken as f64, outputs: window * filter.out as f64 }
 }

@@ -27,8 +27,8 @@ macro_rules! pools {
             }
 
             /// From one window to the next, down and across.
-            pub fn strides(mut self, strides: [usize; 2]) -> $name {
-                self.windows.stride = strides;
+            pub fn stride(mut self, stride: [usize; 2]) -> $name {
+                self.windows.stride = stride;
                 self
             }
 

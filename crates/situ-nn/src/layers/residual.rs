@@ -11,9 +11,9 @@ use situ_tensor::Tensor;
 /// use situ_nn::{Activation, BatchNorm, Conv2D, Layer, Maker, Model, Pass, Residual};
 /// use situ_tensor::Padding;
 /// let block = Residual::new()
-///     .add(Conv2D::new(32, [3, 3]).strides([2, 2]).padding(Padding::Same).use_bias(false))
+///     .add(Conv2D::new(32, [3, 3]).stride([2, 2]).padding(Padding::Same).use_bias(false))
 ///     .add(BatchNorm::new())
-///     .projection(Conv2D::new(32, [1, 1]).strides([2, 2]))
+///     .projection(Conv2D::new(32, [1, 1]).stride([2, 2]))
 ///     .activation(Activation::Relu)
 ///     .built(&[16, 8, 8], &mut Maker::new(1))?;
 /// let images = situ_tensor::zeros(&[4, 16, 8, 8], situ_core::DType::F32)?;

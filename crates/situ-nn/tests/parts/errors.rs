@@ -93,7 +93,7 @@ fn what_cant_be_built_is_found_when_it_is_built() {
         &["3 groups", "divide"],
     );
     assert_says(
-        &build(Sequential::new().add(Conv2D::new(4, [3, 3]).strides([0, 1])), &[4, 8, 8]),
+        &build(Sequential::new().add(Conv2D::new(4, [3, 3]).stride([0, 1])), &[4, 8, 8]),
         &["at least 1"],
     );
     assert_says(&build(Sequential::new().add(Conv2D::new(4, [0, 3])), &[4, 8, 8]), &["at least 1"]);
@@ -147,4 +147,28 @@ fn losses_and_metrics_show_both_sides_of_what_does_not_fit() {
     assert_eq!((beyond.sums(), beyond.figure(&[])), (usize::MAX, 0.0));
     let label = SparseCategoricalCrossEntropy::from_logits().of(&of(&[1, 3]), &tensor([3]).unwrap());
     assert_says(&text(label.and_then(|each| each.to_vec::<f32>())), &["label 3", "0 to 2"]);
+}
+
+#[test]
+fn absurd_sizes_are_errors() {
+    const MOST: usize = usize::MAX;
+    let image: &[usize] = &[3, 8, 8];
+    let layers: Vec<(Box<dyn Layer>, &[usize])> = vec![
+        (Box::new(Dense::new(MOST)), &[4]),
+        (Box::new(Dense::new(1 << 62)), &[1 << 40]),
+        (Box::new(Conv2D::new(MOST, [3, 3])), image),
+        (Box::new(Conv2D::new(4, [MOST, MOST])), image),
+        (Box::new(Conv2D::new(4, [3, 3]).stride([MOST, 0])), image),
+        (Box::new(Conv2D::new(4, [3, 3]).groups(MOST)), image),
+        (Box::new(MaxPool2D::new([MOST, MOST])), image),
+        (Box::new(Embedding::new(MOST, MOST)), &[4]),
+        (Box::new(Embedding::new(1 << 40, 1 << 30)), &[4]),
+    ];
+    for (mut layer, input) in layers {
+        let mut dims = vec![1];
+        dims.extend(input);
+        let shape = situ_core::Shape::new(&dims).unwrap();
+        let built = Maker::new(0).build(&mut *layer, &shape);
+        assert!(built.is_err(), "{layer:?}");
+    }
 }

@@ -78,12 +78,11 @@ fn check_layer(what: &str, layer: impl Layer, dims: &[usize]) {
 fn gradients_of_layers_are_the_slopes_of_their_results() {
     check_layer("dense", Dense::new(4).activation(Activation::Tanh), &[3, 5]);
     check_layer("dense of rows", Dense::new(4).activation(Activation::Gelu), &[2, 3, 5]);
-    let conv =
-        |format| Conv2D::new(4, [3, 2]).strides([2, 1]).padding(Padding::Same).groups(2).format(format);
+    let conv = |format| Conv2D::new(4, [3, 2]).stride([2, 1]).padding(Padding::Same).groups(2).format(format);
     check_layer("conv, channels first", conv(Format::ChannelsFirst), &[2, 2, 5, 4]);
     check_layer("conv, channels last", conv(Format::ChannelsLast), &[2, 5, 4, 2]);
     check_layer("max pool", MaxPool2D::new([2, 2]), &[2, 2, 4, 4]);
-    check_layer("average pool", AvgPool2D::new([3, 3]).strides([1, 1]).padding(Padding::Same), &[2, 2, 4, 4]);
+    check_layer("average pool", AvgPool2D::new([3, 3]).stride([1, 1]).padding(Padding::Same), &[2, 2, 4, 4]);
     check_layer("global average", GlobalAvgPool2D::new(), &[2, 3, 4, 4]);
     check_layer("global max", GlobalMaxPool2D::new().format(Format::ChannelsLast), &[2, 4, 4, 3]);
     check_layer("batch norm", BatchNorm::new(), &[6, 3]);

@@ -67,7 +67,7 @@ fn a_convolution_is_its_definition_in_both_formats() -> Result<()> {
     for (slide, padding) in cases {
         let conv = |format| {
             Conv2D::new(o, [3, 3])
-                .strides([slide.stride; 2])
+                .stride([slide.stride; 2])
                 .dilation([slide.dilation; 2])
                 .groups(slide.groups)
                 .padding(padding)
@@ -129,9 +129,8 @@ fn pools_give_one_number_for_each_window_or_image() -> Result<()> {
         assert_close(&numbers(&y), &wanted, 1e-12, global.kind());
     }
     let last = x.transpose(&[0, 2, 3, 1])?;
-    let pool = MaxPool2D::new([3, 3]).strides([1, 1]).padding(Padding::Same);
-    let pool_last =
-        MaxPool2D::new([3, 3]).strides([1, 1]).padding(Padding::Same).format(Format::ChannelsLast);
+    let pool = MaxPool2D::new([3, 3]).stride([1, 1]).padding(Padding::Same);
+    let pool_last = MaxPool2D::new([3, 3]).stride([1, 1]).padding(Padding::Same).format(Format::ChannelsLast);
     let back = inferred(&pool_last, &last).transpose(&[0, 3, 1, 2])?;
     assert_eq!(numbers(&inferred(&pool, &x)), numbers(&back));
     let global = GlobalAvgPool2D::new().format(Format::ChannelsLast);
