@@ -2,6 +2,7 @@
 
 use crate::{Maker, Site, Weight};
 use situ_core::{Error, Result, TensorType};
+use situ_tensor::scope::current_request;
 use situ_tensor::{ScopeGuard, Tensor, name_scope};
 
 /// The name of a layer in its model, and the device scope in which it was made. Layers of one's own hold one, too: made in the
@@ -130,10 +131,14 @@ impl Identity {
         Entered(site, self.site.enter_line(), self.enter_name())
     }
 
-    /// Opens a scope with its name alone: for layers of layers, whose parts have devices of their own.
+    /// Opens a scope with its name alone, below those of the layers around it that have not opened theirs: for layers of layers, whose parts
+    /// have devices of their own.
     pub fn enter_name(&self) -> Option<ScopeGuard> {
-        let name = self.path.rsplit('/').next().filter(|name| !name.is_empty())?;
-        Some(name_scope(name))
+        if self.path.is_empty() {
+            return None;
+        }
+        let request = current_request();
+        Some(name_scope(within(request.name.path().unwrap_or_default(), &self.path)))
     }
 
     /// Its path, or else its name, for messages.
@@ -183,6 +188,40 @@ impl Identity {
                 "it has no weights yet",
                 "make it with built(..), build the Sequential that it is in, or let fit do so",
             )),
+        }
+    }
+}
+
+/// What is left of a layer's path inside of scopes with these names: without the most of its first names that the scopes end with. Its
+/// last name always is.
+fn within<'p>(around: &str, path: &'p str) -> &'p str {
+    let ends = path.rmatch_indices('/').map(|(at, _)| at);
+    let ends_with = |names: &str| {
+        around.strip_suffix(names).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    ends.into_iter().find(|&at| ends_with(&path[..at])).map_or(path, |at| &path[at + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within;
+
+    #[test]
+    fn names_that_are_around_already_are_not_said_again() {
+        for (around, path, left) in [
+            ("", "dense", "dense"),
+            ("", "block/dense", "block/dense"),
+            ("block", "block/dense", "dense"),
+            ("my/block", "block/dense", "dense"),
+            ("big_block", "block/dense", "block/dense"),
+            ("a", "a/b/dense", "b/dense"),
+            ("a/b", "a/b/dense", "dense"),
+            ("b", "a/b/dense", "a/b/dense"),
+            ("a", "a/a/dense", "a/dense"),
+            ("a/a", "a/a/dense", "dense"),
+            ("dense", "dense", "dense"),
+        ] {
+            assert_eq!(within(around, path), left, "{path} within {around}");
         }
     }
 }

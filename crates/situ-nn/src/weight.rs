@@ -184,7 +184,7 @@ impl Maker {
         if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 
-    /// Runs `body` with the names of what it makes below `layer`.
+    /// Runs `body` with the names of what it makes below `layer`: of weights, and of the ops of layers that are built in it.
     pub fn within<T>(&mut self, layer: &str, body: impl FnOnce(&mut Maker) -> Result<T>) -> Result<T> {
         let before = self.path.len();
         self.path = self.join(layer);

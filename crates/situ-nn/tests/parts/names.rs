@@ -1,7 +1,8 @@
 //! Names of layers and of their weights.
 
 use situ_core::{Result, Shape};
-use situ_nn::{BatchNorm, Conv2D, Dense, Flatten, Layer, Maker, Model, Residual, Sequential};
+use situ_nn::{BatchNorm, Conv2D, Dense, Flatten, Layer, Maker, Model, Pass, Residual, Sequential, Weight};
+use situ_tensor::{Function, Tensor};
 
 fn names(model: &dyn Model) -> Vec<String> {
     model.weights().into_iter().map(|w| w.name).collect()
@@ -97,6 +98,54 @@ fn ops_have_the_names_of_their_layers() -> Result<()> {
     let places: Vec<String> = function.places(&[&x])?.iter().map(|place| place.full_name()).collect();
     for wanted in ["residual/conv2d/conv2d", "residual/add", "head/dense/matmul"] {
         assert!(places.iter().any(|name| name == wanted), "{wanted} in {places:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn ops_of_a_model_of_ones_own_have_the_names_that_their_weights_were_made_within() -> Result<()> {
+    struct Blocks(Vec<(Dense, Sequential)>);
+    impl Model for Blocks {
+        fn forward(&self, x: &Tensor, pass: &Pass) -> Result<Tensor> {
+            let mut x = x.clone();
+            for (number, (dense, rest)) in self.0.iter().enumerate() {
+                // The second block says its name itself.
+                let _name = (number == 1).then(|| situ_tensor::name_scope("block1"));
+                x = rest.forward(&dense.forward(&x, pass)?, pass)?;
+            }
+            Ok(x)
+        }
+        fn weights(&self) -> Vec<Weight> {
+            self.0.iter().flat_map(|(a, b)| [a.weights(), b.weights()].concat()).collect()
+        }
+    }
+    let maker = &mut Maker::new(0);
+    let mut blocks = Vec::new();
+    for name in ["block0", "block1", "block2"] {
+        blocks.push(maker.within(name, |maker| {
+            let rest = || Sequential::new().add(Dense::new(3)).add(Residual::new().add(Dense::new(3)));
+            let dense = Dense::new(3).built(&[3], maker)?;
+            Ok((dense, maker.within("inner", |maker| rest().built(&[3], maker))?))
+        })?);
+    }
+    let model = Blocks(blocks);
+    let weights = model.weights();
+    let function = Function::new(move |x| {
+        let tape = situ_tensor::Tape::new();
+        let loss = model.forward(x, &Pass::inference())?.square()?.sum(&[])?;
+        let gradients = tape.gradients(&loss, weights.iter().map(|w| &w.variable))?;
+        gradients.into_iter().flatten().try_fold(loss, |sum, g| sum.add(&g.sum(&[])?))
+    });
+    let x = situ_tensor::ones(&[2, 3], situ_core::DType::F32)?;
+    let places: Vec<String> = function.places(&[&x])?.iter().map(|place| place.full_name()).collect();
+    for block in ["block0", "block1", "block2"] {
+        for wanted in ["dense/matmul", "inner/dense/matmul", "inner/residual/dense/matmul"] {
+            let wanted = format!("{block}/{wanted}");
+            let count = places.iter().filter(|name| **name == wanted).count();
+            assert_eq!(count, 1, "{wanted} in {places:#?}");
+        }
+        let gradient = format!("gradient/{block}/inner/residual/dense/");
+        assert!(places.iter().any(|name| name.starts_with(&gradient)), "{gradient} in {places:#?}");
     }
     Ok(())
 }
