@@ -16,6 +16,13 @@ pub trait Metric: Debug + Send + Sync {
     /// What a batch adds to the sums: one tensor of [`Metric::sums`] f32.
     fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor>;
 
+    /// Whether its ops are called at lines of the program, which messages and profiles then show. Those of this crate's metrics are said to
+    /// be of the line that compiled the model.
+    #[doc(hidden)]
+    fn has_lines(&self) -> bool {
+        true
+    }
+
     /// The figure, from the sums over all batches so far.
     fn figure(&self, sums: &[f32]) -> f64;
 }

@@ -189,7 +189,12 @@ impl Tensor {
             ));
         }
         let each = size / parts;
-        (0..parts).map(|part| self.narrow(index as isize, part * each, (part + 1) * each)).collect()
+        // In a closure, the caller's line would be lost.
+        let mut made = Vec::with_capacity(parts);
+        for part in 0..parts {
+            made.push(self.narrow(index as isize, part * each, (part + 1) * each)?);
+        }
+        Ok(made)
     }
 
     /// With elements of one value added before and after each axis.

@@ -42,7 +42,8 @@ impl<F: FnMut(&mut Run<'_>) -> Result<()>> Callback for EachBatch<F> {
     }
 }
 
-/// Sets the learning rate of every epoch: from its number, and the rate before.
+/// Sets the learning rate of every epoch, when it begins: from its number, and the rate before. The rate is saved in checkpoints, and an
+/// epoch that is gone on with keeps it.
 ///
 /// ```
 /// use situ_nn::callbacks::LearningRateSchedule;
@@ -54,6 +55,10 @@ where
     F: FnMut(u64, f64) -> f64;
 
 impl<F: FnMut(u64, f64) -> f64> Callback for LearningRateSchedule<F> {
+    fn identity(&self) -> String {
+        "LearningRateSchedule".into()
+    }
+
     fn on_epoch_begin(&mut self, run: &mut Run<'_>) -> Result<()> {
         let rate = (self.0)(run.epochs(), run.stepper().rate());
         run.set_rate(Schedule::Constant(rate));

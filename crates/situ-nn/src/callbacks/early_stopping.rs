@@ -1,12 +1,15 @@
 //! Ending when a figure gets no better.
 
-use super::monitor::Monitor;
+use super::monitor::{Monitor, Waiting};
 use super::{Callback, Goal, Run};
 use crate::train::Figures;
 use situ_core::Result;
-use situ_tensor::{Tensor, Variable};
+use situ_tensor::{Tensor, Variable, current_runtime};
 
 /// Ends training when a figure has not become better for some epochs.
+///
+/// A `fit` begins anew: but for one that goes on, on the same data, from a file or after an interrupt, which goes on with the best figure
+/// and the patience as they were.
 ///
 /// ```
 /// use situ_nn::callbacks::EarlyStopping;
@@ -17,16 +20,23 @@ pub struct EarlyStopping {
     monitor: Monitor,
     patience: usize,
     restore: bool,
-    waited: usize,
+    waiting: Waiting,
     kept: Vec<(Variable, Tensor)>,
-    best_epoch: Option<u64>,
+    /// Of the fit before, should this one go on with it.
+    kept_before: (Waiting, Vec<(Variable, Tensor)>),
 }
 
 impl EarlyStopping {
     /// Watches a figure: of losses and errors (by their names) the least is best, of all others the most.
     pub fn new(figure: &str, patience: usize) -> EarlyStopping {
-        let monitor = Monitor::new(figure);
-        EarlyStopping { monitor, patience, restore: false, waited: 0, kept: Vec::new(), best_epoch: None }
+        EarlyStopping {
+            monitor: Monitor::new(figure),
+            patience,
+            restore: false,
+            waiting: Waiting::default(),
+            kept: Vec::new(),
+            kept_before: Default::default(),
+        }
     }
 
     /// Says which values are good ones.
@@ -41,7 +51,8 @@ impl EarlyStopping {
         self
     }
 
-    /// Gives the weights of the best epoch back at the end. It keeps a copy of them.
+    /// Gives the weights of the best epoch back at the end. It keeps a copy of them, which is in no file: where the best epoch was before
+    /// one was loaded, they stay as they are, and it is said ([`Checkpoint::best`](super::Checkpoint::best) saves them).
     pub fn restore_best(mut self) -> EarlyStopping {
         self.restore = true;
         self
@@ -49,22 +60,37 @@ impl EarlyStopping {
 
     /// The best epoch so far.
     pub fn best_epoch(&self) -> Option<u64> {
-        self.best_epoch
+        self.waiting.best_epoch
     }
 }
 
 impl Callback for EarlyStopping {
+    fn identity(&self) -> String {
+        format!("EarlyStopping {}", self.monitor.name)
+    }
+
+    fn state(&self) -> Option<String> {
+        self.waiting.text(&self.monitor)
+    }
+
+    fn resume(&mut self, state: &str) -> Result<()> {
+        self.waiting = Waiting::read("EarlyStopping", state, &mut self.monitor)?;
+        let (before, kept) = std::mem::take(&mut self.kept_before);
+        if before == self.waiting {
+            self.kept = kept;
+        }
+        Ok(())
+    }
+
     fn on_train_begin(&mut self, _: &mut Run<'_>) -> Result<()> {
-        self.waited = 0;
+        self.kept_before = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.kept));
         self.monitor.best = None;
-        self.kept.clear();
         Ok(())
     }
 
     fn on_epoch_end(&mut self, run: &mut Run<'_>, figures: &Figures) -> Result<()> {
         if self.monitor.improves("EarlyStopping", figures)? {
-            self.waited = 0;
-            self.best_epoch = Some(run.epochs() - 1);
+            self.waiting = Waiting { epochs: 0, best_epoch: Some(run.epochs() - 1) };
             if self.restore {
                 // A variable's value is never written over: holding it is the copy.
                 let kept = run.weights().iter().map(|w| (w.variable.clone(), w.variable.value()));
@@ -72,18 +98,25 @@ impl Callback for EarlyStopping {
             }
             return Ok(());
         }
-        self.waited += 1;
-        if self.waited >= self.patience {
+        self.waiting.epochs += 1;
+        if self.waiting.epochs >= self.patience {
             run.stop();
         }
         Ok(())
     }
 
     fn on_train_end(&mut self, run: &mut Run<'_>) -> Result<()> {
-        let kept = std::mem::take(&mut self.kept);
+        self.kept_before = Default::default();
         // Training that ended early is to go on from where it was.
         if run.is_interrupted() || run.failure().is_some() {
             return Ok(());
+        }
+        let kept = std::mem::take(&mut self.kept);
+        if let (true, true, Some(best)) = (self.restore, kept.is_empty(), self.waiting.best_epoch) {
+            current_runtime().say(format!(
+                "EarlyStopping leaves the weights as they are: the best epoch, {best}, was before training was loaded, and its weights \
+                 are not in that file; load the one that Checkpoint::best wrote"
+            ));
         }
         kept.iter().try_for_each(|(variable, value)| variable.assign(value))
     }

@@ -1,5 +1,6 @@
 //! Reading: everything is looked at before anything is changed.
 
+use super::rate::SavedRate;
 use super::saved::Saved;
 use super::{STATE, state_name, to_file};
 use crate::Weight;
@@ -88,8 +89,9 @@ pub fn load_weights(path: impl AsRef<Path>, weights: &[Weight]) -> Result<()> {
 }
 
 impl Training {
-    /// Goes on where a file was saved: weights, optimizer state, position and seed. Weights stay on the devices they are on; where they
-    /// were on others when they were saved, it is said.
+    /// Goes on where a file was saved: weights, optimizer state, position, seed, what callbacks keep, and the learning rate if it had been
+    /// set (by [`Training::set_rate`], as callbacks do; else it is the optimizer's, of which this program may have another). Weights stay on
+    /// the devices they are on; where they were on others when they were saved, it is said.
     pub fn load(&mut self, path: &Path) -> Result<()> {
         let bytes = bytes(path)?;
         let file = parsed(path, &bytes)?;
@@ -114,10 +116,19 @@ impl Training {
     }
 
     fn resume(&mut self, saved: &Saved) -> Result<()> {
-        self.begin_figures()?;
-        self.totals.sums = saved.sums.iter().map(|bits| f64::from_bits(*bits)).collect();
-        self.totals.examples = saved.examples;
-        self.position = Position { epoch: saved.epoch, batch: saved.batch };
+        let sums = saved.sums.iter().map(|bits| f64::from_bits(*bits)).collect();
+        self.resume_figures(&saved.figures, sums, saved.examples)?;
+        self.position = Position { epoch: saved.epoch, batch: saved.batch, begun: saved.begun.clone() };
+        (self.data, self.kept, self.resumes) = (saved.data, saved.callbacks.clone(), true);
+        match saved.rate.as_ref().map(SavedRate::schedule) {
+            None => {}
+            Some(Some(schedule)) => self.set_rate(schedule),
+            Some(None) => current_runtime().say(
+                "the learning rate had been set to a closure when this file was saved, which is not in it: \
+                 training goes on with the rate as it is; set it again"
+                    .to_string(),
+            ),
+        }
         self.stepper.resume_at(saved.steps);
         self.set_seed(saved.seed);
         // As the step counts: i32, and round again after the last.

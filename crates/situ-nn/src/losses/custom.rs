@@ -36,8 +36,9 @@ pub struct Custom<F> {
 
 impl<F: Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync> Custom<F> {
     /// With a name, for messages.
+    #[track_caller]
     pub fn new(name: &'static str, of: F) -> Custom<F> {
-        Custom { name, of, site: Site::here() }
+        Custom { name, of, site: Site::of_caller() }
     }
 }
 
@@ -49,6 +50,7 @@ impl<F: Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync> Loss for Custom<F>
     fn of(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
         let _here = self.site.enter();
         let each = (self.of)(predicted, target)?;
+        let _line = self.site.enter_line();
         // One number for all of a batch is its mean already.
         if each.rank() == 0 { Ok(each) } else { per_example(self.name, &each) }
     }

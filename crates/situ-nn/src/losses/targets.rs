@@ -5,6 +5,7 @@ use situ_tensor::Tensor;
 
 /// The target with the prediction's shape and dtype. `[batch]` stands for `[batch, 1]` and the other way round; nothing else is
 /// broadcast, which would compare every example with every other.
+#[track_caller]
 pub(crate) fn same_shape(of: &'static str, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
     let (shape, wanted) = (target.shape(), predicted.shape());
     let target = if shape == wanted {
@@ -23,6 +24,7 @@ pub(crate) fn same_shape(of: &'static str, predicted: &Tensor, target: &Tensor) 
 }
 
 /// Class numbers, one for each row of the prediction, as integers that kernels take.
+#[track_caller]
 pub(crate) fn class_numbers(of: &'static str, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
     let types = [predicted.tensor_type(), target.tensor_type()];
     let rank = predicted.rank();
@@ -55,6 +57,7 @@ fn without_last_one(shape: &Shape) -> Shape {
 }
 
 /// The mean of each example.
+#[track_caller]
 pub(super) fn per_example(of: &'static str, values: &Tensor) -> Result<Tensor> {
     match values.rank() {
         0 => Err(Error::operands(

@@ -37,6 +37,7 @@ impl Metric for Accuracy {
         2
     }
 
+    #[track_caller]
     fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
         if predicted.rank() < 2 || predicted.shape() != target.shape() {
             return Err(Error::operands(
@@ -47,6 +48,10 @@ impl Metric for Accuracy {
             ));
         }
         sum_and_count(&predicted.argmax(&[-1])?.equal(&target.argmax(&[-1])?)?)
+    }
+
+    fn has_lines(&self) -> bool {
+        false
     }
 
     fn figure(&self, sums: &[f32]) -> f64 {
@@ -85,10 +90,15 @@ impl Metric for SparseAccuracy {
         2
     }
 
+    #[track_caller]
     fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
         let labels = class_numbers("sparse_accuracy", predicted, target)?;
         let found = predicted.argmax(&[-1])?.cast(labels.dtype())?;
         sum_and_count(&found.equal(&labels)?)
+    }
+
+    fn has_lines(&self) -> bool {
+        false
     }
 
     fn figure(&self, sums: &[f32]) -> f64 {
@@ -140,9 +150,14 @@ impl Metric for BinaryAccuracy {
         2
     }
 
+    #[track_caller]
     fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
         let target = same_shape("binary_accuracy", predicted, target)?;
         sum_and_count(&above(predicted, self.threshold)?.equal(&above(&target, 0.5)?)?)
+    }
+
+    fn has_lines(&self) -> bool {
+        false
     }
 
     fn figure(&self, sums: &[f32]) -> f64 {
@@ -151,11 +166,13 @@ impl Metric for BinaryAccuracy {
 }
 
 /// Whether each value is above a threshold.
+#[track_caller]
 pub(super) fn above(values: &Tensor, threshold: f64) -> Result<Tensor> {
     values.greater(&number(threshold, values)?)
 }
 
 /// A number of the dtype of what it is compared with.
+#[track_caller]
 pub(super) fn number(value: f64, beside: &Tensor) -> Result<Tensor> {
     &zeros(&[], beside.dtype())? + value
 }

@@ -125,6 +125,10 @@ impl Metric for Auc {
         bins.transpose(&[])?.reshape(&[2 * self.thresholds as isize])
     }
 
+    fn has_lines(&self) -> bool {
+        false
+    }
+
     fn figure(&self, sums: &[f32]) -> f64 {
         if sums.len() != self.sums() || sums.is_empty() {
             return 0.0;

@@ -4,7 +4,9 @@ use super::counts::{ratio, sum_and_count};
 use crate::Metric;
 use situ_core::Result;
 use situ_tensor::Tensor;
+use situ_tensor::scope::line_scope;
 use std::fmt;
+use std::panic::Location;
 
 /// A metric of one's own: the mean, over all examples, of the numbers (or truths, as 0 and 1) that a closure makes of predictions and
 /// targets.
@@ -22,12 +24,14 @@ use std::fmt;
 pub struct Custom<F> {
     name: String,
     of: F,
+    line: &'static Location<'static>,
 }
 
 impl<F: Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync> Custom<F> {
     /// With its name in progress and history.
+    #[track_caller]
     pub fn new(name: impl Into<String>, of: F) -> Custom<F> {
-        Custom { name: name.into(), of }
+        Custom { name: name.into(), of, line: Location::caller() }
     }
 }
 
@@ -41,7 +45,9 @@ impl<F: Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync> Metric for Custom<
     }
 
     fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
-        sum_and_count(&(self.of)(predicted, target)?)
+        let made = (self.of)(predicted, target)?;
+        let _line = line_scope(self.line);
+        sum_and_count(&made)
     }
 
     fn figure(&self, sums: &[f32]) -> f64 {

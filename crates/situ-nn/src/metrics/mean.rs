@@ -36,8 +36,13 @@ impl Metric for Mean {
         2
     }
 
+    #[track_caller]
     fn batch(&self, predicted: &Tensor, _: &Tensor) -> Result<Tensor> {
         sum_and_count(predicted)
+    }
+
+    fn has_lines(&self) -> bool {
+        false
     }
 
     fn figure(&self, sums: &[f32]) -> f64 {
@@ -67,9 +72,14 @@ macro_rules! errors {
                 2
             }
 
+            #[track_caller]
             fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
                 let away = predicted.sub(&same_shape($text, predicted, target)?)?;
                 sum_and_count(&away.$method()?)
+            }
+
+            fn has_lines(&self) -> bool {
+                false
             }
 
             fn figure(&self, sums: &[f32]) -> f64 {

@@ -42,11 +42,16 @@ macro_rules! of_positives {
                 2
             }
 
+            #[track_caller]
             fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
                 let target = same_shape($text, predicted, target)?;
                 let sides = [above(predicted, self.threshold)?, above(&target, 0.5)?];
                 let both = total(&sides[0].logical_and(&sides[1])?)?;
                 concat(&[&both, &total(&sides[$whole])?], 0)
+            }
+
+            fn has_lines(&self) -> bool {
+                false
             }
 
             fn figure(&self, sums: &[f32]) -> f64 {

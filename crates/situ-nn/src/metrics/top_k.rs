@@ -40,6 +40,7 @@ impl Metric for TopK {
         2
     }
 
+    #[track_caller]
     fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
         let Some(&classes) = predicted.shape().dims().last().filter(|_| predicted.rank() >= 2) else {
             return Err(Error::operands(
@@ -62,6 +63,10 @@ impl Metric for TopK {
         let limit = number(self.k as f64, &better)?;
         let known = its.is_nan()?.logical_not()?.squeeze(&[-1])?;
         sum_and_count(&better.less(&limit)?.logical_and(&known)?)
+    }
+
+    fn has_lines(&self) -> bool {
+        false
     }
 
     fn figure(&self, sums: &[f32]) -> f64 {

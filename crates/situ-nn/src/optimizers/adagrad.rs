@@ -37,6 +37,6 @@ impl From<Adagrad> for Optimizer {
     fn from(adagrad: Adagrad) -> Optimizer {
         let kind = UpdateKind::Adagrad { epsilon: Real(adagrad.epsilon) };
         let rule = Fused { initial: adagrad.initial, ..Fused::new(kind, adagrad.decay, false) };
-        Optimizer { rule: Arc::new(rule), rate: adagrad.rate, clip: adagrad.clip }
+        Optimizer { rule: Arc::new(rule), rate: adagrad.rate, clip: adagrad.clip, decays: None }
     }
 }

@@ -45,6 +45,7 @@ impl Adam {
             rule: Arc::new(Fused::new(kind, self.decay, decoupled)),
             rate: self.rate,
             clip: self.clip,
+            decays: None,
         }
     }
 }
@@ -62,6 +63,8 @@ impl From<Adam> for Optimizer {
 /// let rate = Schedule::cosine(3e-4, 100, 10_000);
 /// let optimizer: Optimizer = AdamW { decay: 0.1, ..AdamW::new(rate) }.into();
 /// ```
+///
+/// All weights decay, as PyTorch has it: [`AdamW::decay_only`] leaves biases and norms out.
 #[derive(Clone, Debug)]
 pub struct AdamW {
     /// The learning rate.

@@ -2,7 +2,7 @@
 
 use super::rule::Fused;
 use super::{Clip, Optimizer, Schedule, State, UpdateRule};
-use situ_core::{Real, Result};
+use situ_core::{Error, Real, Result};
 use situ_ir::ops::UpdateKind;
 use situ_tensor::{Tensor, Variable};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl From<RmsProp> for Optimizer {
             let RmsProp { rho, epsilon, momentum, centered, decay, .. } = rms;
             Arc::new(Extended { rho, epsilon, momentum, centered, decay })
         };
-        Optimizer { rule, rate, clip }
+        Optimizer { rule, rate, clip, decays: None }
     }
 }
 
@@ -65,6 +65,14 @@ struct Extended {
 }
 
 impl UpdateRule for Extended {
+    fn without_decay(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Extended { decay: 0.0, ..*self }))
+    }
+
+    fn has_lines(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> &'static str {
         match (self.momentum != 0.0, self.centered) {
             (true, true) => "rmsprop_centered_momentum",
@@ -86,7 +94,11 @@ impl UpdateRule for Extended {
         if self.decay != 0.0 {
             gradient = gradient.add(&(&weight.value() * self.decay)?)?;
         }
-        let (mean_square, further) = (state[0], &state[1..]);
+        let wanted = self.state().len();
+        let (Some((mean_square, further)), true) = (state.split_first(), state.len() == wanted) else {
+            let why = format!("{} variables of state, and it keeps {wanted}", state.len());
+            return Err(Error::argument("rmsprop", why, "give those of UpdateRule::state, in that order"));
+        };
         let follow = |mean: &Variable, value: &Tensor| -> Result<Tensor> {
             let moved = (&mean.value() * self.rho)?.add(&(value * (1.0 - self.rho))?)?;
             mean.assign(&moved)?;

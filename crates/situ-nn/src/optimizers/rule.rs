@@ -4,6 +4,7 @@ use situ_core::{Real, Result};
 use situ_ir::ops::{Update, UpdateKind};
 use situ_tensor::{Tensor, Variable};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// A tensor that a rule keeps for each weight, of the weight's shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +22,19 @@ pub trait UpdateRule: Debug + Send + Sync {
 
     /// What it keeps for each weight.
     fn state(&self) -> Vec<State>;
+
+    /// The same without weight decay, for weights that [`Optimizer::decay_only`](super::Optimizer::decay_only) leaves out of it: with the same
+    /// state. `None` where it has no decay to leave out.
+    fn without_decay(&self) -> Option<Arc<dyn UpdateRule>> {
+        None
+    }
+
+    /// Whether its ops are called at lines of the program, which messages and profiles then show. Those of this crate's rules are said to be
+    /// of the line that compiled the model, or called the stepper.
+    #[doc(hidden)]
+    fn has_lines(&self) -> bool {
+        true
+    }
 
     /// Changes a weight, and its state, by a gradient. `rates` are two numbers: the learning rate, and the number of the step from 1
     /// on. It is called in the scope of the weight's device.
@@ -58,6 +72,14 @@ impl UpdateRule for Fused {
             UpdateKind::Adagrad { .. } => &["sum_of_squares"],
         };
         names[..self.update.states()].iter().map(|&name| State { name, initial: self.initial }).collect()
+    }
+
+    fn without_decay(&self) -> Option<Arc<dyn UpdateRule>> {
+        Some(Arc::new(Fused { update: Update { decay: Real(0.0), ..self.update }, ..*self }))
+    }
+
+    fn has_lines(&self) -> bool {
+        false
     }
 
     fn step(&self, weight: &Variable, gradient: &Tensor, rates: &Tensor, state: &[&Variable]) -> Result<()> {

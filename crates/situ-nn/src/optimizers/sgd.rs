@@ -37,6 +37,11 @@ impl Sgd {
 impl From<Sgd> for Optimizer {
     fn from(sgd: Sgd) -> Optimizer {
         let kind = UpdateKind::Sgd { momentum: Real(sgd.momentum), nesterov: sgd.nesterov };
-        Optimizer { rule: Arc::new(Fused::new(kind, sgd.decay, false)), rate: sgd.rate, clip: sgd.clip }
+        Optimizer {
+            rule: Arc::new(Fused::new(kind, sgd.decay, false)),
+            rate: sgd.rate,
+            clip: sgd.clip,
+            decays: None,
+        }
     }
 }

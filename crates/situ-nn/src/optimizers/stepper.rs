@@ -1,10 +1,11 @@
 //! An optimizer at work on weights: their state, and the clock by which steps are counted.
 
-use super::{Clip, Optimizer, Schedule, UpdateRule};
+use super::{Clip, Decays, Optimizer, Schedule, UpdateRule};
 use crate::Weight;
 use situ_core::{DType, Error, Result};
-use situ_tensor::scope::device_spec;
+use situ_tensor::scope::{device_spec, line_scope};
 use situ_tensor::{ScopeGuard, Tensor, Variable, clear_device, constant, full, name_scope, zeros};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// An optimizer with the state of its weights.
@@ -33,6 +34,8 @@ use std::sync::Arc;
 pub struct Stepper {
     bound: Arc<Bound>,
     rate: Schedule,
+    /// Whether the schedule was set, and is not the optimizer's own.
+    set: bool,
     steps: u64,
     /// The rate that the clocks have.
     shown: f64,
@@ -48,6 +51,8 @@ pub(crate) struct Bound {
     /// Which clock each weight goes by.
     clock_of: Vec<usize>,
     rule: Arc<dyn UpdateRule>,
+    /// The rule of each weight that does not decay, where not all do.
+    undecayed: Vec<Option<Arc<dyn UpdateRule>>>,
     clip: Clip,
 }
 
@@ -102,6 +107,20 @@ impl Clock {
     }
 }
 
+/// For each weight that does not decay the rule without decay; an empty list where all do.
+fn undecayed(optimizer: &Optimizer, weights: &[Weight]) -> Result<Vec<Option<Arc<dyn UpdateRule>>>> {
+    let Some(Decays(decays)) = &optimizer.decays else { return Ok(Vec::new()) };
+    let Some(plain) = optimizer.rule.without_decay() else {
+        return Err(Error::argument(
+            "decay_only",
+            format!("the rule {} has no weight decay that could be left out", optimizer.rule.name()),
+            "implement UpdateRule::without_decay for it",
+        ));
+    };
+    let decays = |weight: &Weight| decays(&weight.name, weight.variable.shape());
+    Ok(weights.iter().map(|weight| (!decays(weight)).then(|| plain.clone())).collect())
+}
+
 impl Stepper {
     pub(super) fn new(optimizer: &Optimizer, weights: &[Weight]) -> Result<Stepper> {
         let weights: Vec<Weight> = weights.iter().filter(|w| w.trainable).cloned().collect();
@@ -134,8 +153,10 @@ impl Stepper {
             });
             state.push(made.collect::<Result<Vec<_>>>()?);
         }
+        let undecayed = undecayed(optimizer, &weights)?;
         let bound = Bound {
             weights,
+            undecayed,
             state,
             names: kinds.iter().map(|kind| kind.name).collect(),
             clocks,
@@ -143,7 +164,13 @@ impl Stepper {
             rule: optimizer.rule.clone(),
             clip: optimizer.clip,
         };
-        Ok(Stepper { bound: Arc::new(bound), rate: optimizer.rate.clone(), steps: 0, shown: f64::NAN })
+        Ok(Stepper {
+            bound: Arc::new(bound),
+            rate: optimizer.rate.clone(),
+            set: false,
+            steps: 0,
+            shown: f64::NAN,
+        })
     }
 
     /// The weights it changes.
@@ -169,11 +196,23 @@ impl Stepper {
     /// Another schedule from the next step on. Its steps are counted from the first step of all.
     pub fn set_rate(&mut self, rate: impl Into<Schedule>) {
         self.rate = rate.into();
+        self.set = true;
+    }
+
+    /// The schedule of the learning rate as it is now.
+    pub fn schedule(&self) -> &Schedule {
+        &self.rate
+    }
+
+    /// The schedule, if it was set by [`Stepper::set_rate`]: the optimizer's own comes with the optimizer.
+    pub(crate) fn set_schedule(&self) -> Option<&Schedule> {
+        self.set.then_some(&self.rate)
     }
 
     /// Changes the weights by these gradients, one for each of [`Stepper::weights`]; a weight without one stays as it is.
+    #[track_caller]
     pub fn apply(&self, gradients: &[Option<Tensor>]) -> Result<()> {
-        self.bound.apply(gradients)
+        self.bound.apply(gradients, Location::caller())
     }
 
     /// [`Stepper::apply`] as a closure, for a function to hold on to while the stepper counts outside of it.
@@ -202,9 +241,10 @@ impl Stepper {
     /// assert!(losses[19] < losses[0]);
     /// # Ok(()) }
     /// ```
+    #[track_caller]
     pub fn updater(&self) -> impl Fn(&[Option<Tensor>]) -> Result<()> + Send + Sync + use<> {
-        let bound = self.bound.clone();
-        move |gradients| bound.apply(gradients)
+        let (bound, line) = (self.bound.clone(), Location::caller());
+        move |gradients| bound.apply(gradients, line)
     }
 
     /// Before a step: its learning rate goes to the devices, if it differs from the last one.
@@ -240,6 +280,7 @@ impl Stepper {
     }
 
     /// One step, outside of functions.
+    #[track_caller]
     pub fn step(&mut self, gradients: &[Option<Tensor>]) -> Result<()> {
         self.before()?;
         if let Err(error) = self.apply(gradients) {
@@ -280,7 +321,8 @@ impl Bound {
         })
     }
 
-    pub(crate) fn apply(&self, gradients: &[Option<Tensor>]) -> Result<()> {
+    /// Changes the weights. The ops are said to be of `line`, but for those of a rule that the program wrote.
+    pub(crate) fn apply(&self, gradients: &[Option<Tensor>], line: &'static Location<'static>) -> Result<()> {
         if gradients.len() != self.weights.len() {
             return Err(Error::argument(
                 "optimizer",
@@ -293,17 +335,22 @@ impl Bound {
         // Profiles show what changes a weight as `update/dense/kernel`, in the row of its layer.
         let _name = name_scope("update");
         let mut gradients = gradients.to_vec();
-        self.clip.apply(&self.weights, &mut gradients)?;
-        for clock in &self.clocks {
-            let _name = name_scope("rates");
-            clock.rates.assign_add(&clock.tick)?;
+        {
+            let _line = line_scope(line);
+            self.clip.apply(&self.weights, &mut gradients)?;
+            for clock in &self.clocks {
+                let _name = name_scope("rates");
+                clock.rates.assign_add(&clock.tick)?;
+            }
         }
+        let _line = (!self.rule.has_lines()).then(|| line_scope(line));
         for (number, (weight, gradient)) in self.weights.iter().zip(&gradients).enumerate() {
             let Some(gradient) = gradient else { continue };
             let state: Vec<&Variable> = self.state[number].iter().collect();
             let rates = self.clocks[self.clock_of[number]].rates.value();
             let (_name, _there) = (name_scope(&weight.name), on(&weight.variable));
-            self.rule.step(&weight.variable, gradient, &rates, &state)?;
+            let rule = self.undecayed.get(number).and_then(Option::as_ref).unwrap_or(&self.rule);
+            rule.step(&weight.variable, gradient, &rates, &state)?;
         }
         Ok(())
     }

@@ -4,8 +4,10 @@ use super::sums::Sums;
 use crate::optimizers::{Bound, beside, on};
 use crate::{Loss, Metric, Model, Pass, Weight};
 use situ_core::{DType, Error, Result};
+use situ_tensor::scope::line_scope;
 use situ_tensor::{Tape, Tensor, Variable, current_runtime, name_scope, tensor};
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// A model with all that training it takes.
@@ -18,6 +20,8 @@ pub(crate) struct Definition {
     pub(crate) penalised: Vec<Weight>,
     /// Steps so far, for layers that draw numbers: written only if one does.
     pub(crate) counter: Variable,
+    /// The line that compiled it: ops that no layer, loss or metric of the program is the line of are said to be of this one.
+    pub(crate) line: &'static Location<'static>,
     pub(crate) trained: Sums,
     pub(crate) tested: Sums,
 }
@@ -44,10 +48,11 @@ impl Definition {
             ));
         }
         if pass.uses_step() {
+            let _line = line_scope(self.line);
             let _there = on(&self.counter);
             self.counter.assign_add(&tensor(1i32)?)?;
         }
-        self.bound.apply(&gradients)?;
+        self.bound.apply(&gradients, self.line)?;
         self.add(&self.trained, &losses, &loss, input, &predicted, target)
     }
 
@@ -62,6 +67,7 @@ impl Definition {
     fn losses(&self, predicted: &Tensor, target: &Tensor) -> Result<(Tensor, Tensor)> {
         let _name = name_scope("loss");
         let losses = self.loss.of(predicted, target)?;
+        let _line = line_scope(self.line);
         let mean = if losses.rank() == 0 { losses.clone() } else { losses.mean(&[])? };
         let loss = self.penalty(mean)?;
         Ok((losses, loss))
@@ -79,12 +85,14 @@ impl Definition {
     ) -> Result<()> {
         let _name = name_scope("metrics");
         let examples = examples(input)?;
+        let line = line_scope(self.line);
         // The sum is one op, where the mean (of which gradients need no value) would have to be multiplied.
         let sum = match losses.elements() == examples && self.penalised.is_empty() {
             true => losses.cast(DType::F32)?.sum(&[])?,
             false => (&loss.cast(DType::F32)? * examples as f64)?,
         };
-        sums.add(&self.metrics, &sum, predicted, target)
+        drop(line);
+        sums.add(&self.metrics, &sum, predicted, target, self.line)
     }
 
     /// The loss with what weights add to it. Each part is computed where its weight lives.

@@ -1,10 +1,11 @@
 //! The loop over epochs and batches.
 
+use super::called::Callbacks;
 use super::definition::examples;
 use super::input::count;
 use super::progress::{Display, Progress};
-use super::{Epoch, Figures, History, Input, Training};
-use crate::callbacks::{Callback, Run};
+use super::{Data, Epoch, Figures, History, Input, Position, Training};
+use crate::callbacks::Callback;
 use crate::interrupt::Interrupt;
 use situ_core::{DeviceId, Error, Result};
 use situ_data::Dataset;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 /// assert_eq!(fit.shuffle, Some(0));
 /// ```
 pub struct Fit<'c> {
-    /// How many epochs to train. One that was begun before, and interrupted, is finished as the first of them.
+    /// How many epochs to train. One that was begun before on the same data, and interrupted, is finished as the first of them.
     pub epochs: usize,
     /// Examples of a batch, where tensors are given.
     pub batch_size: usize,
@@ -57,38 +58,10 @@ enum End {
     Stopped,
 }
 
-/// The callbacks of a run.
-struct Callbacks<'c>(Vec<Box<dyn Callback + 'c>>);
-
-impl Callbacks<'_> {
-    /// Calls all; true if one of them asked to stop.
-    fn call(
-        &mut self,
-        training: &mut Training,
-        mut each: impl FnMut(&mut dyn Callback, &mut Run<'_>) -> Result<()>,
-    ) -> Result<bool> {
-        let mut run = Run::new(training);
-        for callback in &mut self.0 {
-            each(&mut **callback, &mut run)?;
-        }
-        Ok(run.stops())
-    }
-
-    /// Tells all that training is over, and how. Gives the first error: that of training, else of one of them.
-    fn end(&mut self, training: &mut Training, interrupted: bool, mut done: Result<()>) -> Result<()> {
-        for callback in &mut self.0 {
-            let mut run = Run::ended(training, interrupted, done.as_ref().err());
-            let ended = callback.on_train_end(&mut run);
-            done = done.and(ended);
-        }
-        done
-    }
-}
-
 impl Training {
     pub(super) fn evaluate(&mut self, input: &Input, batch_size: usize) -> Result<Figures> {
         let batches = input.batches(batch_size, None, self.home())?;
-        self.tested(batches.epoch(0))
+        self.tested(batches.dataset.epoch(0))
     }
 
     pub(super) fn fit(&mut self, input: &Input, fit: Fit<'_>) -> Result<History> {
@@ -97,22 +70,44 @@ impl Training {
             Some(input) => Some(input.batches(fit.batch_size, None, self.home())?),
             None => None,
         };
+        let data =
+            Data { training: batches.fingerprint, validation: validation.as_ref().map(|v| v.fingerprint) };
+        let same_data = self.turn_to(data);
         let mut display = Display::new(fit.progress);
-        let mut callbacks = Callbacks(fit.callbacks);
+        let mut callbacks = Callbacks::new(fit.callbacks);
         let mut history = History::default();
         let last = self.position.epoch.saturating_add(fit.epochs as u64);
-        let done = self.epochs_to(
-            last,
-            &batches,
-            validation.as_ref(),
-            &fit.interrupt,
-            &mut callbacks,
-            &mut display,
-            &mut history,
-        );
+        let done = callbacks.begin(self, same_data).and_then(|stopped| {
+            history.stopped = stopped;
+            self.epochs_to(
+                last,
+                &batches.dataset,
+                validation.as_ref().map(|v| &v.dataset),
+                &fit.interrupt,
+                &mut callbacks,
+                &mut display,
+                &mut history,
+            )
+        });
+        self.resumes = history.interrupted || done.is_err();
         let done = callbacks.end(self, history.interrupted, done);
         display.done(history.interrupted);
         done.map(|()| history)
+    }
+
+    /// Goes to the data of a fit. The position within an epoch belongs to the data it was reached in: other data begins at its first batch.
+    /// Gives whether what callbacks had reached is of this data.
+    fn turn_to(&mut self, data: Data) -> bool {
+        // A file of the first format does not say.
+        let same = self.data.is_none_or(|before| before.training == data.training);
+        if self.position.batch > 0 && !same {
+            current_runtime().say(format!(
+                "epoch {} begins anew: it was left after {} batches of other data",
+                self.position.epoch, self.position.batch
+            ));
+            self.position.batch = 0;
+        }
+        self.data.replace(data) == Some(data)
     }
 
     fn epochs_to(
@@ -126,12 +121,11 @@ impl Training {
         history: &mut History,
     ) -> Result<()> {
         let mut told = false;
-        history.stopped = callbacks.call(self, |c, run| c.on_train_begin(run))?;
         while self.position.epoch < last && !history.stopped && !history.interrupted {
             if self.position.batch == 0 {
                 self.begin_figures()?;
             }
-            history.stopped = callbacks.call(self, |c, run| c.on_epoch_begin(run))?;
+            history.stopped = callbacks.begin_epoch(self)?;
             if history.stopped {
                 break;
             }
@@ -143,7 +137,7 @@ impl Training {
                 End::Over { steps, time, busy } => {
                     let mut figures = self.figures()?;
                     let rate = self.stepper.rate_of(self.steps().saturating_sub(1));
-                    self.position = super::Position { epoch: number + 1, batch: 0 };
+                    self.position = Position { epoch: number + 1, ..Position::default() };
                     if let Some(validation) = validation {
                         display.validating();
                         let tested = self.tested(validation.epoch(0))?;
@@ -154,7 +148,8 @@ impl Training {
                         told = true;
                         current_runtime().say(no_number(number, figures.loss()));
                     }
-                    history.stopped = callbacks.call(self, |c, run| c.on_epoch_end(run, &figures))?;
+                    history.stopped =
+                        callbacks.call_and_keep(self, |c, run| c.on_epoch_end(run, &figures))?;
                     history.epochs.push(Epoch { number, figures, rate, steps, time });
                 }
             }
@@ -170,7 +165,6 @@ impl Training {
         callbacks: &mut Callbacks<'_>,
         display: &mut Display,
     ) -> Result<End> {
-        let watched = callbacks.0.iter().any(|c| c.watches_batches());
         let start = Instant::now();
         let mut steps = 0u64;
         let done = self.position.batch as usize;
@@ -185,7 +179,7 @@ impl Training {
             self.position.batch += 1;
             steps += 1;
             self.after_step()?;
-            if watched && callbacks.call(self, |c, run| c.on_batch_end(run))? {
+            if callbacks.watched && callbacks.call(self, |c, run| c.on_batch_end(run))? {
                 return Ok(End::Stopped);
             }
             if display.is_due() {

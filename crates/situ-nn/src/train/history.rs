@@ -23,7 +23,7 @@ pub struct Epoch {
 pub struct History {
     /// The epochs, in order. One that was interrupted is not among them.
     pub epochs: Vec<Epoch>,
-    /// Whether it was interrupted: fit goes on from there if it is called again.
+    /// Whether it was interrupted: fit goes on from there if it is called again with the same data.
     pub interrupted: bool,
     /// Whether a callback ended it early.
     pub stopped: bool,

@@ -34,6 +34,18 @@ impl From<Dataset<(Tensor, Tensor)>> for Input {
     }
 }
 
+/// Batches, and what tells them from those of other data.
+pub(super) struct Batches {
+    pub(super) dataset: Dataset<(Tensor, Tensor)>,
+    pub(super) fingerprint: u64,
+}
+
+impl Batches {
+    fn new(dataset: &Dataset<(Tensor, Tensor)>) -> Batches {
+        Batches { dataset: dataset.clone(), fingerprint: dataset.fingerprint() }
+    }
+}
+
 impl Input {
     /// The shape of a batch of inputs, to make weights for.
     pub(super) fn first_shape(&self) -> Result<Shape> {
@@ -50,14 +62,9 @@ impl Input {
 
     /// As batches of that size, in the order of a seed if there is one. Inputs are brought to `device` ahead of their use if that is a
     /// GPU; targets are small, and go where the loss is with the step.
-    pub(super) fn batches(
-        &self,
-        size: usize,
-        shuffled: Option<u64>,
-        device: DeviceId,
-    ) -> Result<Dataset<(Tensor, Tensor)>> {
+    pub(super) fn batches(&self, size: usize, shuffled: Option<u64>, device: DeviceId) -> Result<Batches> {
         let (x, y) = match self {
-            Input::Batches(batches) => return Ok(batches.clone()),
+            Input::Batches(batches) => return Ok(Batches::new(batches)),
             Input::Tensors(x, y) => (x, y),
         };
         let rows = x.shape().dims().first().copied().unwrap_or(0);
@@ -67,12 +74,13 @@ impl Input {
         {
             examples = examples.shuffle(rows, seed);
         }
-        let batches = examples.batch(size);
-        if device.kind == DeviceKind::Cpu {
-            return Ok(batches);
+        let mut batches = Batches::new(&examples.batch(size));
+        if device.kind != DeviceKind::Cpu {
+            let name = device.to_string();
+            // The same data wherever it is brought to: its fingerprint stays.
+            batches.dataset = batches.dataset.map(move |(x, y)| Ok((x.to_device(&name)?, y))).prefetch(2);
         }
-        let name = device.to_string();
-        Ok(batches.map(move |(x, y)| Ok((x.to_device(&name)?, y))).prefetch(2))
+        Ok(batches)
     }
 }
 

@@ -10,6 +10,7 @@
 //! # What it leaves to others
 //! Batches (`situ-data`), where ops run (`situ-runtime`), the files of checkpoints (`checkpoint`).
 
+mod called;
 mod definition;
 mod figures;
 mod fit;
@@ -21,6 +22,7 @@ mod sums;
 mod trainer;
 mod training;
 
+pub(crate) use called::States;
 pub use figures::Figures;
 pub use fit::Fit;
 pub use history::{Epoch, History};
@@ -28,5 +30,5 @@ pub use input::Input;
 pub use metrics::Metrics;
 pub use progress::Progress;
 pub use trainer::{Trainer, compile};
-pub(crate) use training::Position;
 pub use training::Training;
+pub(crate) use training::{Data, Position};

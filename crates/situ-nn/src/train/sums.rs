@@ -4,7 +4,9 @@ use super::Figures;
 use crate::Metric;
 use crate::optimizers::{beside, on};
 use situ_core::{DType, Error, Result};
+use situ_tensor::scope::line_scope;
 use situ_tensor::{Tensor, Variable, concat, zeros};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// Examples after which sums are read even if nobody watches: f32 can't count much further.
@@ -32,17 +34,23 @@ impl Sums {
         Ok(Sums { held, none })
     }
 
-    /// Adds a batch. `loss` is the sum of its examples'.
+    /// Adds a batch. `loss` is the sum of its examples'. Ops that are not of a metric of the program are said to be of `line`.
     pub(crate) fn add(
         &self,
         metrics: &[Box<dyn Metric>],
         loss: &Tensor,
         predicted: &Tensor,
         target: &Tensor,
+        line: &'static Location<'static>,
     ) -> Result<()> {
-        let mut parts = vec![loss.reshape(&[1])?];
+        let mut parts = {
+            let _line = line_scope(line);
+            vec![loss.reshape(&[1])?]
+        };
         for metric in metrics {
+            let _line = (!metric.has_lines()).then(|| line_scope(line));
             let part = metric.batch(predicted, target)?;
+            let _line = line_scope(line);
             if part.dtype() != DType::F32 || part.elements() != metric.sums() {
                 return Err(Error::operands(
                     "metric",
@@ -53,6 +61,7 @@ impl Sums {
             }
             parts.push(part.reshape(&[metric.sums() as isize])?);
         }
+        let _line = line_scope(line);
         if let [only] = &parts[..] {
             return self.held.assign_add(only);
         }

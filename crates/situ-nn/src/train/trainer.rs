@@ -7,6 +7,7 @@ use crate::{Loss, Metric, Model, Sequential, Weight};
 use situ_core::{Error, Result, Shape};
 use situ_tensor::Tensor;
 use std::fmt;
+use std::panic::Location;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ struct Parts<M> {
     loss: Box<dyn Loss>,
     metrics: Vec<Box<dyn Metric>>,
     seed: u64,
+    line: &'static Location<'static>,
 }
 
 /// Joins a model with an optimizer, a loss and metrics. A model without its weights gets them for the first batch.
@@ -80,6 +82,7 @@ struct Parts<M> {
 /// assert!((at_ten - 21.0).abs() < 0.5, "{at_ten}");
 /// # Ok(()) }
 /// ```
+#[track_caller]
 pub fn compile<M: Model + 'static>(
     model: M,
     optimizer: impl Into<Optimizer>,
@@ -110,6 +113,7 @@ impl Sequential {
     /// assert!(history.last("loss").unwrap() < history.epochs[0].figures.loss());
     /// # Ok(()) }
     /// ```
+    #[track_caller]
     pub fn compile(
         self,
         optimizer: impl Into<Optimizer>,
@@ -128,13 +132,14 @@ impl<M: Model + 'static> Parts<M> {
 
     fn ready(self, held: Held) -> State<M> {
         let model = Arc::new(self.model);
-        let training = Training::new(model.clone(), held, self.loss, self.metrics, self.seed);
+        let training = Training::new(model.clone(), held, self.loss, self.metrics, self.seed, self.line);
         State::Ready { model, training: Box::new(training) }
     }
 }
 
 impl<M: Model + 'static> Trainer<M> {
     /// [`compile`], with a seed for the layers that draw random numbers while they are trained.
+    #[track_caller]
     pub fn new(
         model: M,
         optimizer: impl Into<Optimizer>,
@@ -149,6 +154,7 @@ impl<M: Model + 'static> Trainer<M> {
             loss: Box::new(loss),
             metrics: metrics.boxed(),
             seed,
+            line: Location::caller(),
         };
         let state = match has_weights {
             true => {
@@ -224,7 +230,9 @@ impl<M: Model + 'static> Trainer<M> {
         self.training_mut()
     }
 
-    /// Trains on examples, epoch by epoch.
+    /// Trains on examples, epoch by epoch. An epoch that was begun before, and did not come to its end, is gone on with where it was
+    /// left, if the data is the same by [`Dataset::fingerprint`](situ_data::Dataset::fingerprint): the same tensors (some of their rows are
+    /// looked at), batches of the same size, in the same order. Else it begins anew, on the new data.
     pub fn fit(&mut self, input: impl Into<Input>, fit: Fit<'_>) -> Result<History> {
         let input = input.into();
         self.prepared(&input)?.fit(&input, fit)
@@ -272,7 +280,8 @@ impl<M: Model + 'static> Trainer<M> {
         self.training_mut()?.save(path.as_ref())
     }
 
-    /// Goes on where a file was saved: weights, optimizer state, position and seed.
+    /// Goes on where a file was saved: weights, optimizer state, position, seed, a learning rate that had been set, and what callbacks keep.
+    /// An epoch that was under way is finished by a `fit` on the same data; other data is trained on from its first batch.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.training_mut()?.load(path.as_ref())
     }

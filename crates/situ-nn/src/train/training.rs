@@ -1,22 +1,33 @@
 //! The state of training: compiled steps, the optimizer, where in the data they are. Callbacks and checkpoints see this.
 
-use super::Figures;
 use super::definition::{Definition, counter, examples};
 use super::sums::{Sums, Totals};
+use super::{Figures, States};
 use crate::optimizers::{Optimizer, Schedule, Stepper};
 use crate::{Loss, Metric, Model, Weight};
+use serde::{Deserialize, Serialize};
 use situ_core::{DeviceId, Error, Result};
-use situ_tensor::{Function, Tensor, Variable, concat};
-use std::collections::HashSet;
+use situ_tensor::{Function, Tensor, Variable, concat, current_runtime};
+use std::collections::{BTreeSet, HashSet};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// Where training is in its data.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Position {
     /// Epochs that are over.
     pub(crate) epoch: u64,
     /// Batches of this epoch that are over.
     pub(crate) batch: u64,
+    /// The callbacks that were told of the beginning of this epoch.
+    pub(crate) begun: BTreeSet<String>,
+}
+
+/// The data that a position is in, by the fingerprints of datasets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Data {
+    pub(crate) training: u64,
+    pub(crate) validation: Option<u64>,
 }
 
 /// A model in training: its weights, its compiled steps, the optimizer and the position in the data.
@@ -31,6 +42,12 @@ pub struct Training {
     predict: Function,
     names: Arc<[String]>,
     pub(crate) position: Position,
+    /// What the position is in; `None` where that is not known.
+    pub(crate) data: Option<Data>,
+    /// What callbacks want kept.
+    pub(crate) kept: States,
+    /// Whether the next fit goes on with what callbacks had: training was loaded, or did not come to its end.
+    pub(crate) resumes: bool,
     pub(crate) totals: Totals,
     tested: Totals,
 }
@@ -66,6 +83,7 @@ impl Training {
         loss: Box<dyn Loss>,
         metrics: Vec<Box<dyn Metric>>,
         seed: u64,
+        line: &'static Location<'static>,
     ) -> Training {
         let Held { weights, stepper, trained, tested, counter } = held;
         let names: Vec<String> =
@@ -77,6 +95,7 @@ impl Training {
             bound: stepper.bound().clone(),
             penalised: weights.iter().filter(|w| w.trainable && !w.penalty.is_none()).cloned().collect(),
             counter,
+            line,
             trained,
             tested,
         });
@@ -84,8 +103,7 @@ impl Training {
         Training {
             step: step_of(&definition, seed),
             seed,
-            test: Function::many(move |batch| of_test.test(&batch[0], &batch[1]).map(|()| vec![]))
-                .named("test step"),
+            test: of_pairs(move |input, target| of_test.test(input, target)).named("test step"),
             predict: Function::new(move |x| of_predict.model.forward(x, &crate::Pass::inference()))
                 .named("predict"),
             definition,
@@ -93,6 +111,9 @@ impl Training {
             stepper,
             names: names.into(),
             position: Position::default(),
+            data: None,
+            kept: States::new(),
+            resumes: false,
             totals: Totals::default(),
             tested: Totals::default(),
         }
@@ -108,7 +129,7 @@ impl Training {
         &self.stepper
     }
 
-    /// Another learning rate from the next step on.
+    /// Another learning rate from the next step on. It is saved in checkpoints (a rate that is a closure is not), and comes back with them.
     pub fn set_rate(&mut self, rate: impl Into<Schedule>) {
         self.stepper.set_rate(rate);
     }
@@ -178,6 +199,28 @@ impl Training {
         Ok(self.totals.figures(&self.names, &self.definition.metrics))
     }
 
+    /// The names of the figures: the loss and the metrics.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Goes on with the sums of an epoch under way, if they are of the same figures; else those of the rest of it are all there are.
+    pub(crate) fn resume_figures(&mut self, names: &[String], sums: Vec<f64>, examples: u64) -> Result<()> {
+        self.begin_figures()?;
+        // The first format of files has no names.
+        let fits = names.is_empty() || names == &self.names[..];
+        let count = 1 + self.definition.metrics.iter().map(|m| m.sums()).sum::<usize>();
+        if fits && sums.len() == count {
+            (self.totals.sums, self.totals.examples) = (sums, examples);
+        } else if examples > 0 {
+            current_runtime().say(
+                "the loss and the metrics of the epoch under way begin anew: when it was saved, they were others"
+                    .to_string(),
+            );
+        }
+        Ok(())
+    }
+
     pub(crate) fn begin_figures(&mut self) -> Result<()> {
         self.totals.reset(&self.definition.trained)
     }
@@ -236,8 +279,20 @@ impl Training {
 
 fn step_of(definition: &Arc<Definition>, seed: u64) -> Function {
     let definition = definition.clone();
-    Function::many(move |batch| definition.train(&batch[0], &batch[1], seed).map(|()| vec![]))
-        .named("train step")
+    of_pairs(move |input, target| definition.train(input, target, seed)).named("train step")
+}
+
+/// A function of a batch of inputs and one of targets that gives nothing: programs may call it too, with anything.
+fn of_pairs(body: impl Fn(&Tensor, &Tensor) -> Result<()> + Send + Sync + 'static) -> Function {
+    Function::many(move |batch| match batch {
+        [input, target] => body(input, target).map(|()| Vec::new()),
+        other => {
+            let types: Vec<_> = other.iter().map(Tensor::tensor_type).collect();
+            let why =
+                format!("a step takes a batch of inputs and one of targets, and was given {}", types.len());
+            Err(Error::operands("step", &types, why, "give it both, in that order"))
+        }
+    })
 }
 
 fn check_names(weights: &[Weight]) -> Result<()> {

@@ -16,14 +16,14 @@ fn quiet() -> Fit<'static> {
 }
 
 /// A folder of its own for a test, gone with the test.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 impl Folder {
-    fn new(test: &str) -> Folder {
+    pub(crate) fn new(test: &str) -> Folder {
         let folder = std::env::temp_dir().join(format!("situ-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         Folder(folder)
     }
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }

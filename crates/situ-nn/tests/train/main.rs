@@ -3,10 +3,14 @@
 mod bad_batch;
 mod callbacks;
 mod checkpoint;
+mod decay;
 mod fit;
 mod freezing;
+mod lines;
 mod memory;
+mod misuse;
 mod model;
 mod not_a_number;
 mod optimizers;
 mod places;
+mod resuming;

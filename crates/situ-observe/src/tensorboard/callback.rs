@@ -100,6 +100,11 @@ impl Callback for TensorBoard {
         Ok(())
     }
 
+    /// What is left of an epoch has its own speed.
+    fn on_epoch_resume(&mut self, run: &mut Run<'_>) -> Result<()> {
+        self.on_epoch_begin(run)
+    }
+
     fn watches_batches(&self) -> bool {
         self.every.is_some() || !self.profiled.is_empty()
     }
