@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         // Whoever read our output has enough of it: `situ devices | head -1`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("situ: {error:#}");
+            eprintln!("situ: {}", situ::visible_lines(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }

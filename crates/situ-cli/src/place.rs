@@ -9,6 +9,8 @@ use crate::screen::Screen;
 use anyhow::{Context, Result};
 use situ::place::machine::Profile;
 use situ::place::{Answer, Budget, GraphFile, Problem, placer};
+use situ::replace_file;
+use std::io::Write;
 
 pub(crate) fn run(screen: &mut Screen, args: &Place) -> Result<()> {
     let problem = read(args)?;
@@ -25,7 +27,7 @@ pub(crate) fn run(screen: &mut Screen, args: &Place) -> Result<()> {
     }
     if let Some(path) = &args.out {
         let text = answer.to_json()?;
-        std::fs::write(path, text).with_context(|| format!("{}: can't be written", path.display()))?;
+        replace_file(path, |file| file.write_all(text.as_bytes()))?;
     }
     if args.json { screen.json(&answer) } else { show::answer(screen, &problem, &placement, &answer) }
 }

@@ -3,6 +3,8 @@
 use anyhow::Result;
 use comfy_table::{Cell, Color, ContentArrangement, LineStyle, Table, presets};
 use serde::Serialize;
+use situ::{visible, visible_lines};
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 /// Where a command writes to.
@@ -30,18 +32,21 @@ impl Screen {
         Screen { out: Box::new(std::io::stdout()), colour }
     }
 
+    /// Lines of text. What is in them may come from a file: it has no say over the terminal.
     pub(crate) fn line(&mut self, text: &str) -> Result<()> {
-        writeln!(self.out, "{text}")?;
+        writeln!(self.out, "{}", visible_lines(text))?;
         Ok(())
     }
 
     /// A heading, after an empty line.
     pub(crate) fn heading(&mut self, text: &str) -> Result<()> {
+        let text = visible(text);
         if self.colour {
-            self.line(&format!("\n\x1b[1m{text}\x1b[0m"))
+            writeln!(self.out, "\n\x1b[1m{text}\x1b[0m")?;
         } else {
-            self.line(&format!("\n{text}"))
+            writeln!(self.out, "\n{text}")?;
         }
+        Ok(())
     }
 
     pub(crate) fn table(&mut self, header: &[&str], rows: Vec<Vec<Cell>>) -> Result<()> {
@@ -50,8 +55,9 @@ impl Screen {
         table.load_style(presets::NOTHING.header_separator(rule));
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(header);
-        table.add_rows(rows);
-        self.line(&table.trim_fmt())
+        table.add_rows(rows.into_iter().map(|row| row.into_iter().map(harmless)));
+        writeln!(self.out, "{}", table.trim_fmt())?;
+        Ok(())
     }
 
     /// A cell whose tone shows where there is colour.
@@ -70,6 +76,15 @@ impl Screen {
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
         let text = serde_json::to_string_pretty(value)?;
         self.line(&text)
+    }
+}
+
+/// The same cell; one with control characters in it loses its colour with them.
+fn harmless(cell: Cell) -> Cell {
+    let text = cell.content();
+    match visible_lines(&text) {
+        Cow::Borrowed(_) => cell,
+        Cow::Owned(shown) => Cell::new(shown),
     }
 }
 

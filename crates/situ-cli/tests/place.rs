@@ -210,3 +210,43 @@ fn ctrl_c_ends_the_search_with_the_best_answer_so_far() {
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(answer["seconds"].as_f64().unwrap() < 300.0);
 }
+
+#[test]
+fn control_characters_in_names_reach_no_terminal() {
+    let folder = Folder::new("escapes");
+    let rude = GRAPH
+        .replace("\"matmul\"", r#""\u001b[31mred\u0007\r\nCPU:0 faked""#)
+        .replace("GPU:0", r"GPU\u001b:0");
+    let rude = rude.replace("\"sum\"", "\"\u{9b}2J\"");
+    let graph = folder.file("rude.json", &rude);
+    for args in [&[graph.as_str(), "--explain"][..], &[graph.as_str(), "--compare", "--seconds", "0.1"]] {
+        let shown = text(args);
+        assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
+        assert!(!shown.lines().any(|line| line.starts_with("CPU:0 faked")), "{shown}");
+    }
+    assert!(text(&[&graph, "--explain"]).contains(r"\u{1b}[31mred"));
+    let broken = folder.file("broken.json", &rude.replace("\"edges\"", r#""\u001b]0;title\u0007""#));
+    let failed = place(&[&broken, &folder.path("\u{1b}c")]);
+    assert!(!failed.status.success());
+    let missing = place(&[&folder.path("\u{1b}c")]);
+    for errors in [failed.stderr, missing.stderr] {
+        let errors = String::from_utf8(errors).unwrap();
+        assert!(errors.chars().all(|c| c == '\n' || !c.is_control()), "{errors:?}");
+    }
+}
+
+#[test]
+fn an_answer_replaces_no_link_and_no_folder() {
+    let folder = Folder::new("out");
+    let graph = folder.file("graph.json", GRAPH);
+    let kept = folder.file("kept", "old");
+    let failed = place(&[&graph, "--out", folder.0.to_str().unwrap()]);
+    assert!(!failed.status.success());
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&kept, folder.path("link")).unwrap();
+        text(&[&graph, "--out", &folder.path("link")]);
+        assert!(std::fs::symlink_metadata(folder.path("link")).unwrap().is_symlink());
+        assert!(std::fs::read_to_string(&kept).unwrap().contains("makespan"));
+    }
+}

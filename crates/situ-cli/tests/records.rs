@@ -103,3 +103,22 @@ fn view_writes_the_page_of_a_record_and_demo_writes_it_with_files_for_tensorboar
     assert!(names[0].starts_with("events.out.tfevents.") && names[1] == "plugins", "{names:?}");
     let _ = std::fs::remove_dir_all(&board);
 }
+
+#[test]
+fn control_characters_of_a_record_reach_no_terminal() {
+    let (record, rude) = (File::new("plain.json"), File::new("rude.json"));
+    text(&["demo", "--epochs", "1", "--record", record.path()]);
+    let told = std::fs::read_to_string(&record.0).expect("the record");
+    // Every name of an op gets an escape sequence and a line of its own.
+    let told = told.replace("softmax", "\\u001b[2Jsoft\\r\\nmax\\u0007");
+    std::fs::write(&rude.0, told).expect("written");
+    let shown = [
+        text(&["view", rude.path(), "--text"]),
+        text(&["why", rude.path(), "*soft*"]),
+        error(&["why", rude.path(), "no-such-op"]),
+    ];
+    for shown in shown {
+        assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
+        assert!(!shown.lines().any(|line| line.starts_with("max")), "{shown}");
+    }
+}

@@ -10,7 +10,9 @@ use thiserror::Error as ThisError;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong.
-#[derive(Clone, Debug, ThisError)]
+///
+/// `{:?}` prints what `{}` does: `fn main() -> Result<()>` and `unwrap` show errors so, and people need the text.
+#[derive(Clone, ThisError)]
 #[non_exhaustive]
 pub enum Error {
     /// Shapes or dtypes of an op's inputs do not fit it.
@@ -70,6 +72,12 @@ pub enum Error {
         /// What happened.
         why: String,
     },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// Inputs that do not fit an op.
@@ -526,6 +534,13 @@ mod tests {
         let text =
             Error::operands("matmul", &[t, t], "inner sizes differ: 3 and 2", "transpose one").to_string();
         assert_eq!(text, "matmul(f32[2, 3], f32[2, 3]): inner sizes differ: 3 and 2; transpose one");
+    }
+
+    #[test]
+    fn a_program_that_ends_with_an_error_shows_its_text() {
+        let error = Error::argument("take", "a count of 0 is asked for", "ask for at least 1");
+        assert_eq!(format!("{error:?}"), error.to_string());
+        assert_eq!(format!("{:?}", Err::<(), _>(error.clone())), format!("Err({error})"));
     }
 
     #[test]

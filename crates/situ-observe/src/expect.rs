@@ -22,6 +22,9 @@ use situ_core::{DeviceSpec, Error, Result};
 /// assert!(error.to_string().contains("dense/matmul ran on CPU:0"), "{error}");
 /// # Ok(()) }
 /// ```
+// Inlined, two calls in one function share one default value: rustc 1.95 merges the temporaries (rust-lang/rust#155241), and
+// what the one frees the other uses.
+#[inline(never)]
 pub fn expect(conditions: impl FnOnce(Expectations) -> Expectations) -> Expectations {
     conditions(Expectations::default())
 }

@@ -5,7 +5,7 @@
 
 use crate::record::{Copy, CopyCause, Launch, OpRef, Record};
 use serde_json::{Value, json};
-use situ_core::{Error, Result};
+use situ_core::{Result, replace_file};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -95,11 +95,8 @@ impl Record {
 
     /// Writes the trace to a file.
     pub fn save_trace(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let failed = |why: std::io::Error| {
-            Error::file(path.display().to_string(), "", why.to_string(), "choose another place")
-        };
-        std::fs::write(path, self.to_trace().to_string()).map_err(failed)
+        let trace = self.to_trace();
+        replace_file(path, |file| serde_json::to_writer(file, &trace).map_err(Into::into))
     }
 
     fn names(&self, tracks: &Tracks) -> Vec<Value> {

@@ -4,6 +4,7 @@
 //! on any machine that knows the names it uses.
 
 use crate::error::GraphError;
+use crate::json::from_json;
 use crate::machine::{Device, Link, Machine};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -105,7 +106,7 @@ impl GraphFile {
 
     /// Reads the JSON text. What the numbers and names mean is checked by [`Problem::new`](crate::Problem::new).
     pub fn from_json(text: &str) -> Result<GraphFile, GraphError> {
-        let file: GraphFile = serde_json::from_str(text).map_err(|e| GraphError::json(&e))?;
+        let file: GraphFile = from_json(text).map_err(|e| GraphError::json(&e))?;
         if file.version != 1 {
             return Err(GraphError::at(
                 "version",

@@ -67,6 +67,7 @@ mod engine;
 pub mod error;
 pub mod explain;
 mod fill;
+pub mod json;
 mod list;
 pub mod machine;
 mod orders;

@@ -22,32 +22,63 @@ enum Effect {
     Replace(Request),
 }
 
-#[derive(Default)]
-struct Scopes {
-    stack: Vec<(u64, Effect)>,
-    next: u64,
-    /// The stack merged, so that an op reads it without walking the stack.
-    merged: Request,
+/// What a stack of scopes asks for.
+#[derive(Debug, Clone, Default)]
+struct Merged {
+    request: Request,
     /// The line that ops are said to be of, if it is not that of their call.
     line: Option<&'static Location<'static>>,
 }
 
-impl Scopes {
-    fn merge(&mut self) {
-        let mut merged = Request::default();
-        self.line = None;
-        for (_, effect) in &self.stack {
-            match effect {
-                Effect::Device(spec) => merged.spec = merged.spec.inside(spec),
-                Effect::ClearDevice => merged.spec = DeviceSpec::default(),
-                Effect::Fallback(policy) => merged.fallback = Some(*policy),
-                Effect::Copies(policy) => merged.copies = Some(*policy),
-                Effect::Name(name) => merged.name = merged.name.inside(name),
-                Effect::Line(line) => self.line = Some(*line),
-                Effect::Replace(request) => merged = request.clone(),
-            }
+impl Merged {
+    fn inside(&self, effect: &Effect) -> Merged {
+        let mut merged = self.clone();
+        let request = &mut merged.request;
+        match effect {
+            Effect::Device(spec) => request.spec = request.spec.inside(spec),
+            Effect::ClearDevice => request.spec = DeviceSpec::default(),
+            Effect::Fallback(policy) => request.fallback = Some(*policy),
+            Effect::Copies(policy) => request.copies = Some(*policy),
+            Effect::Name(name) => request.name = request.name.inside(name),
+            Effect::Line(line) => merged.line = Some(*line),
+            Effect::Replace(other) => *request = other.clone(),
         }
-        self.merged = merged;
+        merged
+    }
+}
+
+/// An open scope, and what it and those around it ask for: an op reads that without walking the stack, and a scope is opened and
+/// closed without merging the others again.
+struct Open {
+    id: u64,
+    effect: Effect,
+    merged: Merged,
+}
+
+#[derive(Default)]
+struct Scopes {
+    stack: Vec<Open>,
+    next: u64,
+}
+
+impl Scopes {
+    fn open(&mut self, effect: Effect) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        let merged =
+            self.stack.last().map_or_else(|| Merged::default().inside(&effect), |o| o.merged.inside(&effect));
+        self.stack.push(Open { id, effect, merged });
+        id
+    }
+
+    fn close(&mut self, id: u64) {
+        // Guards are dropped in the reverse order as a rule.
+        let Some(at) = self.stack.iter().rposition(|open| open.id == id) else { return };
+        self.stack.remove(at);
+        for i in at..self.stack.len() {
+            let around = if i == 0 { Merged::default() } else { self.stack[i - 1].merged.clone() };
+            self.stack[i].merged = around.inside(&self.stack[i].effect);
+        }
     }
 }
 
@@ -68,22 +99,14 @@ impl Drop for ScopeGuard {
     fn drop(&mut self) {
         // The thread's stack may be gone already while the thread ends.
         let _ = SCOPES.try_with(|scopes| {
-            let mut scopes = scopes.borrow_mut();
-            scopes.stack.retain(|(id, _)| *id != self.id);
-            scopes.merge();
+            scopes.borrow_mut().close(self.id);
         });
     }
 }
 
 fn push(effect: Effect) -> ScopeGuard {
-    SCOPES.with(|scopes| {
-        let mut scopes = scopes.borrow_mut();
-        let id = scopes.next;
-        scopes.next += 1;
-        scopes.stack.push((id, effect));
-        scopes.merge();
-        ScopeGuard { id, _not_send: PhantomData }
-    })
+    let id = SCOPES.with(|scopes| scopes.borrow_mut().open(effect));
+    ScopeGuard { id, _not_send: PhantomData }
 }
 
 /// Opens a device scope: ops called on this thread run on the device it names, until the guard is dropped.
@@ -155,7 +178,7 @@ pub fn on_device(device: DeviceId) -> DeviceSpec {
 
 /// What the scopes around this call ask for.
 pub fn current_request() -> Request {
-    SCOPES.with(|scopes| scopes.borrow().merged.clone())
+    SCOPES.with(|scopes| scopes.borrow().stack.last().map(|o| o.merged.request.clone()).unwrap_or_default())
 }
 
 /// Opens a scope whose ops are said to be of that line of the program, in errors, explanations and profiles: for libraries that run ops
@@ -186,7 +209,7 @@ pub fn line_scope(line: &'static Location<'static>) -> ScopeGuard {
 
 /// The line that an op called at `caller` is said to be of.
 pub(crate) fn line_of(caller: &'static Location<'static>) -> &'static Location<'static> {
-    SCOPES.with(|scopes| scopes.borrow().line).unwrap_or(caller)
+    SCOPES.with(|scopes| scopes.borrow().stack.last().and_then(|o| o.merged.line)).unwrap_or(caller)
 }
 
 /// Opens a scope that asks for exactly this, whatever is around it: to carry a scope to another thread.
@@ -200,6 +223,22 @@ mod tests {
 
     fn spec() -> String {
         format!("{:#}", current_request().spec)
+    }
+
+    #[test]
+    fn thousands_of_scopes_open_and_close_in_any_order() {
+        let mut guards: Vec<ScopeGuard> = (0..4000).map(|i| name_scope(&format!("level{i}"))).collect();
+        let _cpu = device("/CPU:0").unwrap();
+        // One in the middle goes first; what is inside stays.
+        drop(guards.remove(1));
+        let name = current_request().name;
+        assert!(name.path().unwrap().starts_with("level0/level2/level3/"));
+        assert_eq!(spec(), "CPU:0");
+        while let Some(last) = guards.pop() {
+            drop(last);
+        }
+        assert!(current_request().name.is_empty());
+        assert_eq!(spec(), "CPU:0");
     }
 
     #[test]

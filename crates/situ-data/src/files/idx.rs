@@ -2,8 +2,9 @@
 
 use crate::dataset::Dataset;
 use crate::files::{system, tensor_of};
-use situ_core::{DType, Error, MAX_RANK, Result};
+use situ_core::{DType, Error, MAX_RANK, Result, replace_file};
 use situ_tensor::Tensor;
+use std::io::Write;
 use std::path::Path;
 
 impl Dataset<(Tensor, Tensor)> {
@@ -101,10 +102,12 @@ pub fn write_idx(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
         bytes.extend_from_slice(&dim.to_be_bytes());
     }
     let elements = tensor.to_bytes()?;
-    match tensor.dtype().size() {
-        8 => bytes.extend(words::<8>(&elements).flat_map(|w| u64::from_ne_bytes(w).to_be_bytes())),
-        4 => bytes.extend(words::<4>(&elements).flat_map(|w| u32::from_ne_bytes(w).to_be_bytes())),
-        _ => bytes.extend_from_slice(&elements),
-    }
-    std::fs::write(path, bytes).map_err(|e| system(path, &e))
+    replace_file(path, |file| {
+        file.write_all(&bytes)?;
+        match tensor.dtype().size() {
+            8 => words::<8>(&elements).try_for_each(|w| file.write_all(&u64::from_ne_bytes(w).to_be_bytes())),
+            4 => words::<4>(&elements).try_for_each(|w| file.write_all(&u32::from_ne_bytes(w).to_be_bytes())),
+            _ => file.write_all(&elements),
+        }
+    })
 }

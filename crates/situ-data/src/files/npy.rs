@@ -4,8 +4,9 @@
 
 use crate::dataset::Dataset;
 use crate::files::{system, tensor_of};
-use situ_core::{DType, Error, Result, Shape};
+use situ_core::{DType, Error, Result, Shape, replace_file};
 use situ_tensor::Tensor;
+use std::io::Write;
 use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -148,12 +149,18 @@ pub fn write_npy(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
     let before = MAGIC.len() + 4;
     header.push_str(&" ".repeat(63 - (before + header.len()) % 64));
     header.push('\n');
-    let mut bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
+    let bytes = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
     let elements = tensor.to_bytes()?;
-    match tensor.dtype().size() {
-        8 => bytes.extend(words::<8>(&elements, cfg!(target_endian = "big")).flatten()),
-        4 => bytes.extend(words::<4>(&elements, cfg!(target_endian = "big")).flatten()),
-        _ => bytes.extend_from_slice(&elements),
-    }
-    std::fs::write(path, bytes).map_err(|e| system(path, &e))
+    replace_file(path, |file| {
+        file.write_all(&bytes)?;
+        match tensor.dtype().size() {
+            8 if cfg!(target_endian = "big") => {
+                words::<8>(&elements, true).try_for_each(|w| file.write_all(&w))
+            }
+            4 if cfg!(target_endian = "big") => {
+                words::<4>(&elements, true).try_for_each(|w| file.write_all(&w))
+            }
+            _ => file.write_all(&elements),
+        }
+    })
 }

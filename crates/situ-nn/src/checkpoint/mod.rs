@@ -14,7 +14,6 @@
 
 mod rate;
 mod read;
-mod replace;
 mod saved;
 mod write;
 

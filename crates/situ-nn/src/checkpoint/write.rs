@@ -1,12 +1,11 @@
 //! Writing.
 
-use super::replace::{replace, unwritten};
 use super::saved::Saved;
 use super::{STATE, state_name, to_file};
 use crate::Weight;
 use crate::train::Training;
 use safetensors::tensor::{Metadata, TensorInfo};
-use situ_core::{Error, Result};
+use situ_core::{Error, Result, replace_file};
 use situ_tensor::{Tensor, Variable};
 use std::collections::HashMap;
 use std::io::Write;
@@ -54,10 +53,12 @@ fn write(
         let (dtype, shape) = (to_file(held.tensor.dtype()), held.tensor.shape().dims().to_vec());
         (name.clone(), TensorInfo { dtype, shape, data_offsets: (start, end) })
     });
-    let header = Metadata::new(metadata, infos.collect()).map_err(|e| unwritten(path, e.to_string()))?;
-    let mut header = serde_json::to_vec(&header).map_err(|e| unwritten(path, e.to_string()))?;
+    let unwritten =
+        |why: String| Error::file(path.to_string_lossy(), "", why, "what was there before is as it was");
+    let header = Metadata::new(metadata, infos.collect()).map_err(|e| unwritten(e.to_string()))?;
+    let mut header = serde_json::to_vec(&header).map_err(|e| unwritten(e.to_string()))?;
     header.resize(header.len().next_multiple_of(8), b' ');
-    replace(path, |file| {
+    replace_file(path, |file| {
         file.write_all(&(header.len() as u64).to_le_bytes())?;
         file.write_all(&header)?;
         tensors.iter().try_for_each(|(_, held)| file.write_all(held.bytes()))

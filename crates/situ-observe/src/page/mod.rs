@@ -16,7 +16,8 @@ mod layout;
 mod numbers;
 
 use crate::record::Record;
-use situ_core::{Error, Result};
+use situ_core::{Result, replace_file};
+use std::io::Write;
 use std::path::Path;
 
 const TEMPLATE: &str = include_str!("assets/page.html");
@@ -67,10 +68,8 @@ pub fn html(record: &Record) -> String {
 impl Record {
     /// Writes its page to a file.
     pub fn save_page(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        std::fs::write(path, html(self)).map_err(|error| {
-            Error::file(path.display().to_string(), "", error.to_string(), "choose another place")
-        })
+        let page = html(self);
+        replace_file(path, |file| file.write_all(page.as_bytes()))
     }
 }
 

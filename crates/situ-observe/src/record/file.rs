@@ -2,8 +2,8 @@
 
 use super::{Record, VERSION};
 use serde::Deserialize;
-use situ_core::{Error, Result};
-use std::io::{BufWriter, Write};
+use situ_core::{Error, Result, replace_file};
+use situ_place::json::from_json;
 use std::path::Path;
 
 const HELP: &str = "write one with situ::profile(..) and Record::save, or `situ demo --record FILE`";
@@ -28,12 +28,7 @@ impl Record {
     /// # Ok(()) }
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let failed = |why: String| Error::file(path.display().to_string(), "", why, "choose another place");
-        let file = std::fs::File::create(path).map_err(|error| failed(error.to_string()))?;
-        let mut out = BufWriter::new(file);
-        serde_json::to_writer(&mut out, self).map_err(|error| failed(error.to_string()))?;
-        out.flush().map_err(|error| failed(error.to_string()))
+        replace_file(path, |file| serde_json::to_writer(file, self).map_err(Into::into))
     }
 
     /// Reads one from a file.
@@ -75,7 +70,7 @@ impl Record {
                 return Err(wrong(String::new(), "it has no version: it is no record of situ".to_string()));
             }
         }
-        let record: Record = serde_json::from_str(text)
+        let record: Record = from_json(text)
             .map_err(|error| wrong(at(&error), format!("it is no record of situ: {error}")))?;
         record.check().map_err(|why| wrong(String::new(), format!("it contradicts itself: {why}")))?;
         Ok(record)

@@ -17,7 +17,7 @@ pub use callback::TensorBoard;
 
 use crate::record::Record;
 use message::Message;
-use situ_core::{Error, Result};
+use situ_core::{Error, Result, replace_file};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Writer {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("events.out.tfevents.{}.{}.{number}.situ", now() as u64, std::process::id());
         let path = folder.join(name);
-        let file = std::fs::create_dir_all(folder).and_then(|()| File::create(&path));
+        let file = std::fs::create_dir_all(folder).and_then(|()| File::create_new(&path));
         let file = file.map_err(|error| failed(&path, &error))?;
         let mut writer = Writer { path, out: BufWriter::new(file) };
         writer.event(now(), 0, |event| event.text(3, "brain.Event:2"))?;
@@ -107,9 +107,8 @@ impl Writer {
         let name = format!("{:.0}_{}", record.began, graph::clean(&record.title));
         let folder = beside.join("plugins").join("profile").join(name);
         let path = folder.join("situ.xplane.pb");
-        let written =
-            std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, profile::of(record)));
-        written.map_err(|error| failed(&path, &error))
+        let profile = profile::of(record);
+        replace_file(path, |file| file.write_all(&profile))
     }
 
     /// Writes what is left. Dropping the writer does so too, and tells nobody if it fails.

@@ -83,3 +83,32 @@ fn a_wrong_device_name_is_an_error_before_anything_runs_and_a_failed_body_is_its
         Ok(())
     })
 }
+
+#[test]
+fn two_lists_of_expectations_in_one_function_are_two() {
+    let a = expect(|e| {
+        e.no_fallback()
+            .no_retrace()
+            .no_implicit_copy()
+            .max_copies(1)
+            .max_bytes_moved(1)
+            .on("CPU:0", "a")
+            .on("CPU:0", "b")
+    });
+    let first = format!("{a:?}");
+    let b = expect(|e| {
+        e.no_retrace()
+            .no_fallback()
+            .no_implicit_copy()
+            .max_copies(2)
+            .max_bytes_moved(2)
+            .on("CPU:0", "c")
+            .on("CPU:0", "d")
+    });
+    assert_eq!(format!("{a:?}"), first);
+    let second = format!("{b:?}");
+    for (text, own, other) in [(first, ["\"a\"", "\"b\""], "\"c\""), (second, ["\"c\"", "\"d\""], "\"a\"")] {
+        assert!(own.iter().all(|name| text.contains(name)) && !text.contains(other), "{text}");
+        assert_eq!(text.matches("NoFallback").count(), 1, "{text}");
+    }
+}

@@ -308,6 +308,10 @@ impl ProblemBuilder {
             if device.name.is_empty() {
                 return Err(GraphError::at(format!("devices[{i}].name"), "is empty"));
             }
+            if device.name.chars().any(situ_core::visible::is_hidden) {
+                let why = format!("{:?} has a control character in it", device.name);
+                return Err(GraphError::at(format!("devices[{i}].name"), why));
+            }
             if let Some(before) = seen.insert(device.name.as_str(), i) {
                 let why = format!("{:?} is the name of devices[{before}] already", device.name);
                 return Err(GraphError::at(format!("devices[{i}].name"), why));
@@ -343,8 +347,8 @@ impl ProblemBuilder {
             }
             number(link.latency, || at("latency"))?;
             number(link.bandwidth, || at("bandwidth"))?;
-            if link.bandwidth == 0.0 {
-                return Err(GraphError::at(at("bandwidth"), "must be above zero"));
+            if link.bandwidth < LARGEST.recip() {
+                return Err(GraphError::at(at("bandwidth"), "must be above zero, and at least 1e-100"));
             }
             let mut fresh = || {
                 next += 1;
@@ -510,11 +514,18 @@ impl ProblemBuilder {
     }
 }
 
+/// No figure of a graph is larger, and no bandwidth smaller than its inverse: sums, products and quotients of figures stay finite.
+const LARGEST: f64 = 1e100;
+
 fn number(value: f64, place: impl FnOnce() -> String) -> Result<(), GraphError> {
-    if value.is_finite() && value >= 0.0 {
+    if (0.0..=LARGEST).contains(&value) {
         return Ok(());
     }
-    let why = if value.is_finite() { "is negative" } else { "is not a finite number" };
+    let why = match value {
+        _ if !value.is_finite() => "is not a finite number",
+        _ if value < 0.0 => "is negative",
+        _ => "is beyond 1e100, the largest figure that a graph may have",
+    };
     Err(GraphError::at(place(), format!("{value} {why}")))
 }
 

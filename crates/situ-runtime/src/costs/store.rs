@@ -3,7 +3,7 @@
 use super::CostModel;
 use super::fit::Sample;
 use serde::{Deserialize, Serialize};
-use situ_core::{Error, Result};
+use situ_core::{Error, Result, replace_file};
 use situ_device::Description;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -100,20 +100,17 @@ pub fn load(folder: &Path, description: &Description) -> std::result::Result<Opt
     }
 }
 
-/// Keeps a calibration; gives the file. Written beside it first, so that a reader finds the old one or the new one.
+/// Keeps a calibration; gives the file.
 pub fn save(folder: &Path, description: &Description, calibration: &Calibration) -> Result<PathBuf> {
     let path = file(folder, description);
-    let refused = |error: std::io::Error| {
+    let written =
+        replace_file(&path, |file| serde_json::to_writer_pretty(file, calibration).map_err(Into::into));
+    written.map_err(|error| {
         Error::config(
             format!("keep a calibration in {}", folder.display()),
             error.to_string(),
             "set SITU_CACHE to a folder that can be written",
         )
-    };
-    let text = serde_json::to_string_pretty(calibration).map_err(|e| refused(e.into()))?;
-    std::fs::create_dir_all(folder).map_err(refused)?;
-    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
-    std::fs::write(&beside, text).map_err(refused)?;
-    std::fs::rename(&beside, &path).map_err(refused)?;
+    })?;
     Ok(path)
 }
