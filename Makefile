@@ -4,13 +4,15 @@ CARGO ?= cargo
 # Options for the benchmark, e.g. `make bench BENCH='--cases matmul --rounds 5'`.
 BENCH ?=
 
-.PHONY: help demo test test-all soak bench place-figures mnist losses lint doc setup
+.PHONY: help demo test test-all soak fuzz sanitize bench place-figures mnist losses lint doc setup
 
 help:
 	@echo "make demo    trains a classifier across the devices there are, says why, and writes report.html"
 	@echo "make test    set up what is missing, then run every test"
 	@echo "make test-all   the same, then the report page in Chromium and our event files in TensorBoard (installs both)"
 	@echo "make soak    the random tests, for longer"
+	@echo "make fuzz    every parser under cargo fuzz, a minute each (FUZZ_SECONDS; installs cargo-fuzz)"
+	@echo "make sanitize   unit tests of situ-cpu, situ-runtime and situ-gpu under AddressSanitizer and ThreadSanitizer"
 	@echo "make lint    formatting, clippy, documentation warnings"
 	@echo "make bench   ratios against torch, TensorFlow, JAX and ONNX Runtime (downloads them once)"
 	@echo "make place-figures   what the placer reaches on public and generated graphs"
@@ -36,6 +38,12 @@ soak: setup
 	SITU_RECIPES=50000 SITU_GPU_RECIPES=3000 $(CARGO) nextest run --no-fail-fast -p situ-tensor --test any_placement
 	SITU_PROGRAMS=100000 SITU_GPU_PROGRAMS=20000 $(CARGO) nextest run --no-fail-fast -p situ-tensor --test function_is_eager
 	SITU_BAD_BATCHES=1000 $(CARGO) nextest run --no-fail-fast -p situ-nn --test train bad_label
+
+fuzz:
+	CARGO="$(CARGO)" scripts/fuzz.sh
+
+sanitize: setup
+	CARGO="$(CARGO)" scripts/sanitize.sh
 
 lint:
 	$(CARGO) fmt --all --check
