@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// Runs `then` where the scalar bool `condition` holds, else `otherwise`; both give tensors of the same types.
 ///
+/// In a function, each closure is traced once, and scopes and policies in them hold as they do outside of them.
+///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
 /// use situ_tensor::{cond, tensor};
@@ -31,9 +33,11 @@ pub fn cond(
     if !is_tracing() {
         return if condition.item::<bool>()? { then() } else { otherwise() };
     }
-    let borrowed = joint(&[], &[&|_| then(), &|_| otherwise()])?;
-    let traced = |side: &dyn Fn() -> Result<Vec<Tensor>>| trace::with_arguments(&[], &borrowed, |_| side());
-    let cond = Cond { then: traced(&then)?.graph, otherwise: traced(&otherwise)?.graph };
+    let then = trace::block(&[], |_| then())?;
+    let otherwise = trace::block(&[], |_| otherwise())?;
+    check_sides(&then, &otherwise)?;
+    let borrowed = Branch::joint(&[&then, &otherwise]);
+    let cond = Cond { then: then.finish(&borrowed, false)?, otherwise: otherwise.finish(&borrowed, false)? };
     let mut inputs = vec![condition];
     inputs.extend(&borrowed);
     let request = current_request();
@@ -49,6 +53,8 @@ pub fn cond(
 }
 
 /// Repeats `body` on a state while `condition` of it holds.
+///
+/// In a function, each closure is traced once, and every trip draws random numbers of its own.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -79,49 +85,44 @@ pub fn while_loop(
         }
     }
     let types: Vec<TensorType> = state.iter().map(Tensor::tensor_type).collect();
-    let condition = |s: &[Tensor]| Ok(vec![condition(s)?]);
-    let borrowed = joint(&types, &[&condition, &body])?;
-    // What the loop reads from outside is part of its state and stays as it is.
-    let whole: Vec<TensorType> =
-        types.iter().copied().chain(borrowed.iter().map(Tensor::tensor_type)).collect();
-    let own = state.len();
-    let substituted = |s: &[Tensor], f: &dyn Fn(&[Tensor]) -> Result<Vec<Tensor>>| f(&s[..own]);
-    let condition = trace::substituting(&whole, &borrowed, own, |s| substituted(s, &condition))?;
-    let body = trace::substituting(&whole, &borrowed, own, |s| {
-        let mut next = substituted(s, &body)?;
-        check_state(&s[..own], &next)?;
-        next.extend_from_slice(&s[own..]);
+    let condition = trace::block(&types, |s| {
+        let goes_on = condition(s)?;
+        check_condition("while_loop", &goes_on)?;
+        Ok(vec![goes_on])
+    })?;
+    let body = trace::block(&types, |s| {
+        let next = body(s)?;
+        check_state(s, &next)?;
         Ok(next)
     })?;
-    let looped = While { condition: condition.graph, body: body.graph };
+    // What the loop reads from outside is part of its state and stays as it is.
+    let borrowed = Branch::joint(&[&condition, &body]);
+    let looped =
+        While { condition: condition.finish(&borrowed, false)?, body: body.finish(&borrowed, true)? };
     let inputs: Vec<&Tensor> = state.iter().chain(&borrowed).collect();
     let request = current_request();
     let scope = request.clone();
     let mut made = trace::emit_node(&inputs, |builder, values| {
         builder.while_loop(looped, values, request, Source(Some(location)))
     })?;
-    made.truncate(own);
+    made.truncate(state.len());
     Ok(match tape::log_of(&inputs) {
         0 => made,
         log => tape::record_all(log, Made::While, &inputs, made, scope, location),
     })
 }
 
-/// A graph to be traced inside the one under way.
-type Side<'a> = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a;
-
-/// The outer values that any of these closures uses.
-fn joint(types: &[TensorType], sides: &[&Side<'_>]) -> Result<Vec<Tensor>> {
-    let mut all: Vec<Tensor> = Vec::new();
-    for side in sides {
-        let Branch { borrowed, .. } = trace::with_arguments(types, &[], |s| side(s))?;
-        for tensor in borrowed {
-            if !all.iter().any(|known| known.is_same(&tensor)) {
-                all.push(tensor);
-            }
-        }
+fn check_sides(then: &Branch, otherwise: &Branch) -> Result<()> {
+    let [then, otherwise] = [then.gives(), otherwise.gives()];
+    if then == otherwise {
+        return Ok(());
     }
-    Ok(all)
+    let differ = then.iter().zip(&otherwise).position(|(a, b)| a != b);
+    let why = match differ.filter(|_| then.len() == otherwise.len()) {
+        Some(n) => format!("result {n} of one side is {}, of the other {}", then[n], otherwise[n]),
+        None => format!("one side gives {} tensors, the other {}", then.len(), otherwise.len()),
+    };
+    Err(Error::argument("cond", why, "let both sides give the same shapes and dtypes"))
 }
 
 fn check_condition(op: &'static str, condition: &Tensor) -> Result<()> {

@@ -24,11 +24,55 @@ pub(crate) struct Recorded {
     pub(crate) order: Vec<(usize, bool)>,
 }
 
-/// A finished inner trace: the graph, and the outer values that are its arguments after the declared ones.
-#[derive(Debug)]
+/// A traced block, whose arguments are not final: those that were declared, and behind them the outer values that it used, in the
+/// order of their use.
 pub(crate) struct Branch {
-    pub(crate) graph: Graph,
-    pub(crate) borrowed: Vec<Tensor>,
+    builder: GraphBuilder,
+    outputs: Vec<Value>,
+    declared: usize,
+    borrowed: Vec<Tensor>,
+}
+
+impl Branch {
+    /// The outer values that any of these blocks uses, each once.
+    pub(crate) fn joint(blocks: &[&Branch]) -> Vec<Tensor> {
+        let mut all: Vec<Tensor> = Vec::new();
+        for tensor in blocks.iter().flat_map(|block| &block.borrowed) {
+            if !all.iter().any(|known| is_one(known, tensor)) {
+                all.push(tensor.clone());
+            }
+        }
+        all
+    }
+
+    /// The types of what it gives.
+    pub(crate) fn gives(&self) -> Vec<TensorType> {
+        self.outputs.iter().map(|value| self.builder.type_of(*value)).collect()
+    }
+
+    /// The block as a graph that takes, behind what was declared, all of `borrowed`: what it uses itself is among them. `passes_on`: it gives
+    /// them too, as they are, behind its own results.
+    pub(crate) fn finish(mut self, borrowed: &[Tensor], passes_on: bool) -> Result<Graph> {
+        let mut types = self.builder.inputs()[..self.declared].to_vec();
+        types.extend(borrowed.iter().map(Tensor::tensor_type));
+        let mut places: Vec<usize> = (0..self.declared).collect();
+        for own in &self.borrowed {
+            let at = borrowed.iter().position(|tensor| is_one(tensor, own));
+            places.push(self.declared + at.ok_or_else(|| lost_trace("function"))?);
+        }
+        self.builder.set_inputs(types, &places)?;
+        if passes_on {
+            for n in 0..borrowed.len() {
+                self.outputs.push(self.builder.argument(self.declared + n)?);
+            }
+        }
+        self.builder.finish(self.outputs, Vec::new())
+    }
+}
+
+/// Whether two outer values are one to a block: also to a tape, by which gradients are asked.
+fn is_one(a: &Tensor, b: &Tensor) -> bool {
+    a.node() == b.node() && a.is_same(b)
 }
 
 /// One trace under way.
@@ -82,7 +126,7 @@ pub(crate) fn record(
     types: &[TensorType],
     body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Recorded> {
-    let (trace, outputs) = run(types, &[], body)?;
+    let (trace, outputs) = run(types, body)?;
     let mut updates = Vec::new();
     for (index, state) in trace.variables.iter().enumerate() {
         if state.assigned {
@@ -99,45 +143,26 @@ pub(crate) fn record(
     })
 }
 
-/// Traces a branch inside the trace under way: a graph of tensors of these types and, behind them, of the outer values
-/// `borrowed`; more outer values that it uses are borrowed in the order of their use.
-pub(crate) fn with_arguments(
+/// Traces a block inside the trace under way, of tensors of these types. The closure runs once: what it makes (a constant, a draw of random
+/// numbers) is made once.
+pub(crate) fn block(
     types: &[TensorType],
-    borrowed: &[Tensor],
     body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Branch> {
-    let (trace, outputs) = run(types, borrowed, body)?;
-    let graph = trace.builder.finish(outputs, Vec::new())?;
-    Ok(Branch { graph, borrowed: trace.borrowed.into_iter().map(|(tensor, _)| tensor).collect() })
-}
-
-/// Traces a loop's graph: its state has the types `types`, of which those from `own` on stand for the outer values `borrowed`.
-pub(crate) fn substituting(
-    types: &[TensorType],
-    borrowed: &[Tensor],
-    own: usize,
-    body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
-) -> Result<Branch> {
-    with_arguments(&types[..own], borrowed, |state| {
-        let id = current_id().ok_or_else(|| lost_trace("while_loop"))?;
-        let mut all = state.to_vec();
-        for outer in borrowed {
-            all.push(traced(id, value_in(id, outer)?, outer.tensor_type()));
-        }
-        body(&all)
-    })
+    let (trace, outputs) = run(types, body)?;
+    let borrowed = trace.borrowed.into_iter().map(|(tensor, _)| tensor).collect();
+    Ok(Branch { builder: trace.builder, outputs, declared: types.len(), borrowed })
 }
 
 fn run(
     types: &[TensorType],
-    borrowed: &[Tensor],
     body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<(Trace, Vec<Value>)> {
     let id = NEXT.fetch_add(1, Relaxed);
     let mut builder = GraphBuilder::new();
     let arguments: Vec<Tensor> = types.iter().map(|&ty| traced(id, builder.input(ty), ty)).collect();
-    let borrowed = borrowed.iter().map(|outer| (outer.clone(), builder.input(outer.tensor_type()))).collect();
-    let trace = Trace { id, builder, captures: Vec::new(), variables: Vec::new(), borrowed };
+    let trace =
+        Trace { id, builder, captures: Vec::new(), variables: Vec::new(), borrowed: Vec::new() };
     TRACES.with(|traces| traces.borrow_mut().push(trace));
     let ended = Ended;
     let results = body(&arguments)?;
@@ -173,8 +198,8 @@ pub(crate) fn emit_node(
     with(id, |trace| {
         let node = add(&mut trace.builder, &values)?;
         let count = trace.builder.nodes()[node.index()].types.len();
-        let value = |output| Value { node, output: output as u8 };
-        Ok((0..count).map(|o| traced(id, value(o), trace.builder.type_of(value(o)))).collect())
+        let values = (0..count).map(|output| Value::nth(node, output));
+        Ok(values.map(|value| traced(id, value, trace.builder.type_of(value))).collect())
     })
 }
 
@@ -257,7 +282,7 @@ fn value_in(id: u64, tensor: &Tensor) -> Result<Value> {
         };
     }
     let known =
-        with(id, |trace| Ok(trace.borrowed.iter().find(|(t, _)| t.is_same(tensor)).map(|(_, v)| *v)))?;
+        with(id, |trace| Ok(trace.borrowed.iter().find(|(t, _)| is_one(t, tensor)).map(|(_, v)| *v)))?;
     if let Some(value) = known {
         return Ok(value);
     }

@@ -75,7 +75,7 @@ impl Builder for InGraph<'_> {
 
 fn outputs_of(builder: &GraphBuilder, node: NodeId) -> impl Iterator<Item = Value> + use<> {
     let count = builder.nodes()[node.index()].types.len();
-    (0..count).map(move |output| Value { node, output: output as u8 })
+    (0..count).map(move |output| Value::nth(node, output))
 }
 
 impl History for InGraph<'_> {

@@ -16,7 +16,7 @@ pub struct ValueId {
     /// The step that made it.
     pub step: u32,
     /// Which output.
-    pub output: u8,
+    pub output: u32,
 }
 
 /// How a step made its outputs.
@@ -186,7 +186,7 @@ fn take_found<V: Clone>(found: &mut [Option<V>], sources: &[ValueId], step: usiz
     }
     for (found, source) in found.iter_mut().zip(sources) {
         if source.step as usize == step {
-            *found = open.get(usize::from(source.output)).cloned().flatten();
+            *found = open.get(source.output as usize).cloned().flatten();
         }
     }
 }
@@ -198,7 +198,7 @@ fn accumulate<H: History>(
     id: ValueId,
     gradient: H::Value,
 ) -> Result<()> {
-    let (step, output) = (id.step as usize, usize::from(id.output));
+    let (step, output) = (id.step as usize, id.output as usize);
     while open[step].len() <= output {
         open[step].push(None);
     }

@@ -34,6 +34,11 @@ impl GraphBuilder {
         self.graph.type_of(value)
     }
 
+    /// The types of the arguments so far.
+    pub fn inputs(&self) -> &[TensorType] {
+        &self.graph.inputs
+    }
+
     /// The nodes so far.
     pub fn nodes(&self) -> &[Node] {
         &self.graph.nodes
@@ -59,6 +64,39 @@ impl GraphBuilder {
     pub fn input(&mut self, ty: TensorType) -> Value {
         self.graph.inputs.push(ty);
         self.source_node(Content::Input(self.graph.inputs.len() as u32 - 1), ty)
+    }
+
+    /// Other arguments than those so far: `types`, of which argument n so far is now number `places[n]`.
+    pub fn set_inputs(&mut self, types: Vec<TensorType>, places: &[usize]) -> Result<()> {
+        let fits = |(n, ty): (usize, &TensorType)| places.get(n).and_then(|to| types.get(*to)) == Some(ty);
+        if !self.graph.inputs.iter().enumerate().all(fits) {
+            return Err(Error::argument(
+                "graph",
+                format!("its arguments {:?} are not among {types:?} where they are said to be", self.graph.inputs),
+                "this is a defect of what made the graph",
+            ));
+        }
+        for node in &mut self.graph.nodes {
+            if let Content::Input(n) = &mut node.content {
+                *n = places[*n as usize] as u32;
+            }
+        }
+        self.graph.inputs = types;
+        Ok(())
+    }
+
+    /// The value of argument number `n`, of those that there are.
+    pub fn argument(&mut self, n: usize) -> Result<Value> {
+        let known = self.graph.nodes.iter().position(|node| node.content == Content::Input(n as u32));
+        match (known, self.graph.inputs.get(n)) {
+            (Some(known), _) => Ok(Value::of(NodeId(known as u32))),
+            (None, Some(&ty)) => Ok(self.source_node(Content::Input(n as u32), ty)),
+            (None, None) => Err(Error::argument(
+                "graph",
+                format!("there is no argument {n}"),
+                "this is a defect of what made the graph",
+            )),
+        }
     }
 
     /// The next captured tensor.
@@ -114,7 +152,15 @@ impl GraphBuilder {
                 "reduce it with any or all",
             ));
         }
-        if sides.iter().any(|g| g.inputs != types) || given(&cond.then) != given(&cond.otherwise) {
+        if let Some(side) = sides.iter().find(|g| g.inputs != types) {
+            return Err(Error::operands(
+                "cond",
+                &types,
+                format!("a side takes {:?}", side.inputs),
+                "give it what it takes",
+            ));
+        }
+        if given(&cond.then) != given(&cond.otherwise) {
             return Err(Error::operands(
                 "cond",
                 &types,
@@ -146,11 +192,15 @@ impl GraphBuilder {
         let given = |g: &Graph| g.outputs.iter().map(|v| g.type_of(*v)).collect::<Vec<_>>();
         let test = given(&body.condition);
         let goes_on = matches!(test.as_slice(), [t] if t.dtype == DType::Bool && t.shape.rank() == 0);
-        if !goes_on
-            || body.condition.inputs != types
-            || body.body.inputs != types
-            || given(&body.body) != types
-        {
+        if let Some(block) = [&body.condition, &body.body].into_iter().find(|g| g.inputs != types) {
+            return Err(Error::operands(
+                "while_loop",
+                &types,
+                format!("the condition or the body takes {:?}", block.inputs),
+                "let both take the state",
+            ));
+        }
+        if !goes_on || given(&body.body) != types {
             return Err(Error::operands(
                 "while_loop",
                 &types,

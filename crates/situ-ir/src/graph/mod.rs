@@ -42,14 +42,26 @@ impl fmt::Debug for NodeId {
 pub struct Value {
     /// The node.
     pub node: NodeId,
-    /// Which of its outputs.
-    pub output: u8,
+    /// Which of its outputs. A condition may have any number of them.
+    pub output: u32,
 }
 
 impl Value {
     /// The first output of a node.
     pub fn of(node: NodeId) -> Value {
         Value { node, output: 0 }
+    }
+
+    /// Output number `output` of a node. A node has fewer outputs than a `u32` counts: their types are in memory.
+    #[inline]
+    pub fn nth(node: NodeId, output: usize) -> Value {
+        Value { node, output: output as u32 }
+    }
+
+    /// Which of the node's outputs, as an index.
+    #[inline]
+    pub fn slot(self) -> usize {
+        self.output as usize
     }
 }
 
@@ -241,7 +253,7 @@ impl Graph {
 
     /// The type of a value.
     pub fn type_of(&self, value: Value) -> TensorType {
-        self.nodes[value.node.index()].types[usize::from(value.output)]
+        self.nodes[value.node.index()].types[value.slot()]
     }
 
     /// The types of the arguments.

@@ -48,7 +48,7 @@ impl Nodes {
     /// The type of a value that must be made before node `before`.
     fn type_of(&self, at: &Cursor<'_>, place: usize, value: Value, before: u32) -> Result<TensorType> {
         let made = self.by_number.get(&value.node.0).filter(|_| value.node.0 < before);
-        match made.and_then(|node| node.types.get(usize::from(value.output))) {
+        match made.and_then(|node| node.types.get(value.slot())) {
             Some(ty) => Ok(*ty),
             None => Err(at.error(
                 place,

@@ -35,7 +35,7 @@ impl Graph {
         if value.node.index() >= before {
             return Err(broken(&place(), &format!("{value} is not made before it")));
         }
-        if usize::from(value.output) >= self.node(value.node).types.len() {
+        if value.slot() >= self.node(value.node).types.len() {
             return Err(broken(&place(), &format!("{value} is an output that its node does not have")));
         }
         Ok(())

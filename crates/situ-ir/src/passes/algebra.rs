@@ -88,5 +88,5 @@ fn narrower(site: &mut Site<'_>, op: &Op, inputs: &[Value]) -> Result<Option<Val
     let first = site.emit(op.clone(), &narrow)?;
     site.did("broadcasts by itself what was broadcast for it");
     let outputs = site.node().types.len();
-    Ok(Some((0..outputs).map(|n| Value { node: first.node, output: n as u8 }).collect()))
+    Ok(Some((0..outputs).map(|n| Value::nth(first.node, n)).collect()))
 }

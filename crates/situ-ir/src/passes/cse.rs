@@ -51,7 +51,7 @@ impl Rule for Merge {
             }
             (Some(other), _) => {
                 site.did(format!("is what %{} of the new graph already computes", other.0));
-                Ok(Some((0..node.types.len()).map(|n| Value { node: other, output: n as u8 }).collect()))
+                Ok(Some((0..node.types.len()).map(|n| Value::nth(other, n)).collect()))
             }
             (None, Some(other)) if !node.content.is_source() && !is_random(node) => {
                 let other = other.0;

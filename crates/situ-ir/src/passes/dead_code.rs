@@ -35,12 +35,12 @@ fn live_part(graph: &Graph, report: &mut Report, within: &str) -> Result<Graph> 
             _ => {
                 let inputs = site.inputs(&node.inputs);
                 let copied = builder.copy(node, &inputs);
-                (0..node.types.len()).map(|n| Some(Value { node: copied, output: n as u8 })).collect()
+                (0..node.types.len()).map(|n| Some(Value::nth(copied, n))).collect()
             }
         };
         map.push(values);
     }
-    let now = |v: Value| map[v.node.index()][usize::from(v.output)].unwrap_or(v);
+    let now = |v: Value| map[v.node.index()][v.slot()].unwrap_or(v);
     let outputs = graph.outputs().iter().map(|v| now(*v)).collect();
     let updates = graph.updates().iter().map(|(n, v)| (*n, now(*v))).collect();
     builder.finish(outputs, updates)
@@ -50,7 +50,7 @@ fn live_part(graph: &Graph, report: &mut Report, within: &str) -> Result<Graph> 
 fn live(graph: &Graph) -> Vec<Vec<bool>> {
     let mut live: Vec<Vec<bool>> = graph.nodes().iter().map(|node| vec![false; node.types.len()]).collect();
     for value in graph.results() {
-        live[value.node.index()][usize::from(value.output)] = true;
+        live[value.node.index()][value.slot()] = true;
     }
     for (id, node) in graph.iter().collect::<Vec<_>>().into_iter().rev() {
         if !live[id.index()].contains(&true) {
@@ -66,7 +66,7 @@ fn live(graph: &Graph) -> Vec<Vec<bool>> {
             _ => vec![true; node.inputs.len()],
         };
         for (input, read) in node.inputs.iter().zip(read) {
-            live[input.node.index()][usize::from(input.output)] |= read;
+            live[input.node.index()][input.slot()] |= read;
         }
     }
     live
@@ -113,7 +113,7 @@ struct Dead<'a> {
 impl Dead<'_> {
     /// The live ones among old values, in the new graph.
     fn inputs(&self, old: &[Value]) -> Vec<Value> {
-        old.iter().filter_map(|v| self.map[v.node.index()][usize::from(v.output)]).collect()
+        old.iter().filter_map(|v| self.map[v.node.index()][v.slot()]).collect()
     }
 
     fn condition(&mut self, node: &Node, cond: &Cond, wanted: &[bool]) -> Result<Vec<Option<Value>>> {

@@ -99,14 +99,14 @@ fn side(site: &mut Site<'_>, inputs: &[Value]) -> Result<Option<Values>> {
     };
     let taken = if holds { &cond.then } else { &cond.otherwise };
     let mut map: Vec<Values> = Vec::new();
-    let now = |map: &[Values], v: &Value| map[v.node.index()][usize::from(v.output)];
+    let now = |map: &[Values], v: &Value| map[v.node.index()][v.slot()];
     for (_, node) in taken.iter() {
         map.push(match node.content {
             Content::Input(n) => Values::from_buf([inputs[1 + n as usize]]),
             _ => {
                 let reads: Vec<Value> = node.inputs.iter().map(|v| now(&map, v)).collect();
                 let id = site.builder.copy(node, &reads);
-                (0..node.types.len()).map(|n| Value { node: id, output: n as u8 }).collect()
+                (0..node.types.len()).map(|n| Value::nth(id, n)).collect()
             }
         });
     }
@@ -166,7 +166,7 @@ impl Fold<'_> {
             return Ok(Some(inputs.iter().copied().collect()));
         }
         let read = |n: usize| {
-            let value = Value { node: site.id, output: n as u8 };
+            let value = Value::nth(site.id, n);
             let nodes = site.graph.nodes().iter().flat_map(|node| node.inputs.iter().copied());
             nodes.chain(site.graph.results()).any(|v| v == value)
         };
@@ -180,7 +180,7 @@ impl Fold<'_> {
         let node = site.graph.node(site.id);
         let id = site.builder.copy(&Node { content, ..node.clone() }, inputs);
         let value =
-            |n: usize| if kept.contains(&n) { inputs[n] } else { Value { node: id, output: n as u8 } };
+            |n: usize| if kept.contains(&n) { inputs[n] } else { Value::nth(id, n) };
         Ok(Some((0..inputs.len()).map(value).collect()))
     }
 

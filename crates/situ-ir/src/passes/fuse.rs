@@ -120,7 +120,7 @@ impl Writer<'_> {
             now.push(register);
         }
         for (n, register) in program.outputs().iter().enumerate() {
-            self.registers.insert(Value { node: id, output: n as u8 }, now[register.index()]);
+            self.registers.insert(Value::nth(id, n), now[register.index()]);
         }
     }
 }
@@ -157,7 +157,7 @@ fn written(
         let node = graph.node(*id);
         writer.node(*id, node);
         for output in 0..node.types.len() {
-            let value = Value { node: *id, output: output as u8 };
+            let value = Value::nth(*id, output);
             let outside =
                 |reader: &&NodeId| !inside.contains(reader) && graph.node(**reader).inputs.contains(&value);
             if results.contains(&value) || readers[id.index()].iter().any(|r| outside(&r)) {
@@ -236,7 +236,7 @@ fn fused(
             let made = builder.op_with(op, &inputs, last.request.clone(), last.source)?;
             builder.set_parts(made.node, members.iter().flat_map(|id| graph.node(*id).parts()).collect());
             for (n, value) in group.outputs.iter().enumerate() {
-                map.insert(*value, Value { node: made.node, output: n as u8 });
+                map.insert(*value, Value::nth(made.node, n));
             }
             let names: Vec<&str> = members.iter().map(|id| graph.node(*id).content.name()).collect();
             let text = format!("{} ops become one: {}", names.len(), names.join(", "));
@@ -261,8 +261,7 @@ fn fused(
         };
         let copied = builder.copy(&Node { content, ..node.clone() }, &now(&map, &node.inputs));
         for output in 0..node.types.len() {
-            let output = output as u8;
-            map.insert(Value { node: id, output }, Value { node: copied, output });
+            map.insert(Value::nth(id, output), Value::nth(copied, output));
         }
     }
     let outputs = graph.outputs().iter().map(|v| map[v]).collect();

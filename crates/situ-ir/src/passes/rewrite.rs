@@ -44,7 +44,7 @@ impl Site<'_> {
 
     /// What a value of the graph as it was is in the new graph.
     pub(super) fn now(&self, old: Value) -> Value {
-        self.map[old.node.index()][usize::from(old.output)]
+        self.map[old.node.index()][old.slot()]
     }
 
     /// The op of the old graph that makes a value, if an op does and it is the first output.
@@ -191,7 +191,7 @@ pub(super) fn rewrite<R: Rule + ?Sized>(
     let mut builder = GraphBuilder::like(graph);
     let uses = graph.uses();
     let mut map: Vec<Values> = Vec::with_capacity(graph.nodes().len());
-    let now = |map: &[Values], v: &Value| map[v.node.index()][usize::from(v.output)];
+    let now = |map: &[Values], v: &Value| map[v.node.index()][v.slot()];
     for (id, node) in graph.iter() {
         let inputs: SmallVec<[Value; 3]> = node.inputs.iter().map(|v| now(&map, v)).collect();
         let mut site =
@@ -206,7 +206,7 @@ pub(super) fn rewrite<R: Rule + ?Sized>(
                     }
                     _ => builder.copy(node, &inputs),
                 };
-                let output = |n| Value { node: copied, output: n as u8 };
+                let output = |n| Value::nth(copied, n);
                 (0..node.types.len()).map(output).collect()
             }
         };

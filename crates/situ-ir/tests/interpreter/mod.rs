@@ -10,7 +10,7 @@ pub use ops::apply;
 
 use situ_core::{DType, Scalar, Shape, TensorType};
 use situ_ir::passes::{Constant, Evaluate};
-use situ_ir::{Content, Graph, Op, Value};
+use situ_ir::{Content, Graph, Op};
 
 /// A tensor of elements in row-major order.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub fn run(graph: &Graph, inputs: &[Array], captures: &[Array], variables: &[Arr
     let mut done: Vec<Vec<Array>> = Vec::new();
     for (_, node) in graph.iter() {
         let reads: Vec<Array> =
-            node.inputs.iter().map(|v| done[v.node.index()][usize::from(v.output)].clone()).collect();
+            node.inputs.iter().map(|v| done[v.node.index()][v.slot()].clone()).collect();
         let made = match &node.content {
             Content::Input(n) => vec![inputs[*n as usize].clone()],
             Content::Capture(n) => vec![captures[*n as usize].clone()],
@@ -82,7 +82,7 @@ pub fn run(graph: &Graph, inputs: &[Array], captures: &[Array], variables: &[Arr
         assert_eq!(made.iter().map(|a| a.ty).collect::<Vec<_>>(), node.types.to_vec(), "{:?}", node.content);
         done.push(made);
     }
-    graph.results().map(|Value { node, output }| done[node.index()][usize::from(output)].clone()).collect()
+    graph.results().map(|v| done[v.node.index()][v.slot()].clone()).collect()
 }
 
 /// Whether two tensors have the same elements, bit for bit; any NaN is as good as any other.

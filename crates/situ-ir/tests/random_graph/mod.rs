@@ -133,7 +133,7 @@ impl Making<'_> {
 
     fn note(&mut self, node: NodeId) {
         for output in 0..self.builder.nodes()[node.index()].types.len() {
-            self.values.push(Value { node, output: output as u8 });
+            self.values.push(Value::nth(node, output));
         }
     }
 

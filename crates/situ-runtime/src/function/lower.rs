@@ -110,7 +110,7 @@ pub(crate) fn lower(
 
 impl Lowering<'_> {
     fn home(&self, value: Value) -> Operand {
-        self.homes[value.node.index()][usize::from(value.output)]
+        self.homes[value.node.index()][value.slot()]
     }
 
     /// A tensor that leaves the call is no part of the arena.

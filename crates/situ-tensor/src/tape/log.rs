@@ -17,24 +17,46 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Node {
     log: u32,
-    /// The record, and the output in the last three bits.
+    /// The record, and the output in the last three bits; where these are all ones, the position in the log's list of further outputs.
     index: u32,
 }
 
-/// Outputs of one op that a place can tell apart.
+/// The bits of a place that say which output it is. Nearly every op has one output, so that a place is no larger than it must be.
 const OUTPUT_BITS: u32 = 3;
+
+/// What the bits say of outputs that they can't number.
+const FURTHER: u32 = (1 << OUTPUT_BITS) - 1;
 
 impl Node {
     pub(crate) const NONE: Node = Node { log: 0, index: 0 };
 
-    fn new(log: u32, step: usize, output: usize) -> Node {
-        Node { log, index: (step as u32) << OUTPUT_BITS | output as u32 }
+    /// The first output of a record.
+    fn first(log: u32, step: usize) -> Node {
+        Node { log, index: (step as u32) << OUTPUT_BITS }
+    }
+
+    /// Any output of a record.
+    fn new(log: u32, step: usize, output: usize, further: &mut Vec<ValueId>) -> Node {
+        if output < FURTHER as usize {
+            return Node { log, index: (step as u32) << OUTPUT_BITS | output as u32 };
+        }
+        further.push(ValueId { step: step as u32, output: output as u32 });
+        Node { log, index: (further.len() as u32 - 1) << OUTPUT_BITS | FURTHER }
     }
 
     /// The place in that log.
-    pub(crate) fn value(self, log: u32) -> Option<ValueId> {
-        let output = (self.index & ((1 << OUTPUT_BITS) - 1)) as u8;
-        (self.log == log).then_some(ValueId { step: self.index >> OUTPUT_BITS, output })
+    pub(super) fn value(self, log: u32) -> Option<ValueId> {
+        if self.log == log { LOG.with_borrow(|held| self.known(log, &held.further)) } else { None }
+    }
+
+    #[inline]
+    fn known(self, log: u32, further: &[ValueId]) -> Option<ValueId> {
+        let (at, output) = (self.index >> OUTPUT_BITS, self.index & FURTHER);
+        match output {
+            _ if self.log != log => None,
+            FURTHER => further.get(at as usize).copied(),
+            output => Some(ValueId { step: at, output }),
+        }
     }
 }
 
@@ -85,6 +107,8 @@ struct Log {
     /// Tapes that have not ended.
     tapes: usize,
     records: Vec<Record>,
+    /// Outputs that a place can't number itself.
+    further: Vec<ValueId>,
     /// Variables that were read, with their records.
     variables: Vec<(Variable, u32)>,
 }
@@ -122,10 +146,10 @@ pub(crate) fn record(
     location: &'static Location<'static>,
 ) -> Tensor {
     LOG.with_borrow_mut(|held| {
-        let output = output.at(Node::new(log, held.records.len(), 0));
+        let output = output.at(Node::first(log, held.records.len()));
         held.records.push(Record {
             made,
-            from: inputs.iter().map(|t| t.node().value(log)).collect(),
+            from: inputs.iter().map(|t| t.node().known(log, &held.further)).collect(),
             inputs: inputs.iter().map(|t| (*t).clone()).collect(),
             outputs: SmallVec::from_buf([output.clone()]),
             request,
@@ -147,15 +171,12 @@ pub(crate) fn record_all(
 ) -> Vec<Tensor> {
     LOG.with_borrow_mut(|held| {
         let step = held.records.len();
-        // Outputs beyond what a place can name stay constants.
-        let named = |(n, output): (usize, Tensor)| match n >> OUTPUT_BITS {
-            0 => output.at(Node::new(log, step, n)),
-            _ => output,
-        };
+        let further = &mut held.further;
+        let named = |(n, output): (usize, Tensor)| output.at(Node::new(log, step, n, further));
         let outputs: Vec<Tensor> = outputs.into_iter().enumerate().map(named).collect();
         held.records.push(Record {
             made,
-            from: inputs.iter().map(|t| t.node().value(log)).collect(),
+            from: inputs.iter().map(|t| t.node().known(log, &held.further)).collect(),
             inputs: inputs.iter().map(|t| (*t).clone()).collect(),
             outputs: outputs.iter().cloned().collect(),
             request,
@@ -197,7 +218,7 @@ pub(crate) fn read_of(variable: &Variable, value: Tensor) -> Tensor {
                 step
             }
         };
-        value.at(Node::new(log, step, 0))
+        value.at(Node::first(log, step))
     })
 }
 
@@ -241,6 +262,7 @@ pub(super) fn end() {
             CURRENT.set(0);
             let mut records = std::mem::take(&mut held.records);
             held.variables.clear();
+            held.further.clear();
             drop(held);
             // Dropping tensors gives memory back, which must not find the log borrowed. The list's own memory is kept.
             records.clear();
