@@ -88,6 +88,15 @@ impl Book {
         }
     }
 
+    /// Tells recordings of one run of a copy that no step of theirs stands for.
+    #[cold]
+    pub(crate) fn tell(&self, copy: usize, seconds: f64, recordings: &Recordings) {
+        if let Some((copy, ..)) = self.copies.get(copy) {
+            let PlannedCopy { from, to, op, location, bytes } = *copy;
+            recordings.booked(Cause::Implicit, from, to, op, location, bytes, seconds);
+        }
+    }
+
     /// Books time of a copy that is yet to be noted as run.
     pub(crate) fn note_ahead(&self, copy: usize, seconds: f64) {
         if let Some((.., nanoseconds)) = self.copies.get(copy) {

@@ -362,6 +362,7 @@ impl Function {
             call: &request,
             passes: &self.passes,
             function: &self.name,
+            draws: &recorded.draws,
             before: before.map(|v| &v.compiled),
         })?;
         if let Some(cause) = traced {

@@ -12,6 +12,7 @@ use situ_ir::{Graph, GraphBuilder, Op, Value};
 use situ_runtime::DeviceTensor;
 use std::cell::RefCell;
 use std::panic::Location;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A finished trace: the graph, and what its captures and variables are.
@@ -22,6 +23,8 @@ pub(crate) struct Recorded {
     pub(crate) variables: Vec<Variable>,
     /// The variables' numbers, in the order in which calls take their turns, and whether a call assigns them.
     pub(crate) order: Vec<(usize, bool)>,
+    /// Calls that drew random numbers, whichever scope or device they were for.
+    pub(crate) draws: Arc<AtomicU64>,
 }
 
 /// A traced block, whose arguments are not final: those that were declared, and behind them the outer values that it used, in the
@@ -140,6 +143,7 @@ pub(crate) fn record(
         order: together::order(assigned),
         captures: trace.captures.into_iter().map(|(tensor, _)| tensor).collect(),
         variables: trace.variables.into_iter().map(|state| state.variable).collect(),
+        draws: Arc::default(),
     })
 }
 
@@ -161,8 +165,7 @@ fn run(
     let id = NEXT.fetch_add(1, Relaxed);
     let mut builder = GraphBuilder::new();
     let arguments: Vec<Tensor> = types.iter().map(|&ty| traced(id, builder.input(ty), ty)).collect();
-    let trace =
-        Trace { id, builder, captures: Vec::new(), variables: Vec::new(), borrowed: Vec::new() };
+    let trace = Trace { id, builder, captures: Vec::new(), variables: Vec::new(), borrowed: Vec::new() };
     TRACES.with(|traces| traces.borrow_mut().push(trace));
     let ended = Ended;
     let results = body(&arguments)?;

@@ -227,7 +227,7 @@ fn ops(explanation: &Explanation) -> Vec<Op> {
             continue;
         }
         match ops.last_mut() {
-            Some(kernel) if last == Some(place.node) => {
+            Some(kernel) if last == Some((place.inside, place.node)) => {
                 kernel.name = format!("{} + {}", kernel.name, place.full_name());
             }
             _ => ops.push(Op {
@@ -237,7 +237,7 @@ fn ops(explanation: &Explanation) -> Vec<Op> {
                 reason: place.reason.to_string(),
             }),
         }
-        last = Some(place.node);
+        last = Some((place.inside, place.node));
     }
     ops
 }

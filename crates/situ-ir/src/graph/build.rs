@@ -72,7 +72,10 @@ impl GraphBuilder {
         if !self.graph.inputs.iter().enumerate().all(fits) {
             return Err(Error::argument(
                 "graph",
-                format!("its arguments {:?} are not among {types:?} where they are said to be", self.graph.inputs),
+                format!(
+                    "its arguments {:?} are not among {types:?} where they are said to be",
+                    self.graph.inputs
+                ),
                 "this is a defect of what made the graph",
             ));
         }

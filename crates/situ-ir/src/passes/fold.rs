@@ -179,8 +179,7 @@ impl Fold<'_> {
         let content = self.blocks(site, inputs)?;
         let node = site.graph.node(site.id);
         let id = site.builder.copy(&Node { content, ..node.clone() }, inputs);
-        let value =
-            |n: usize| if kept.contains(&n) { inputs[n] } else { Value::nth(id, n) };
+        let value = |n: usize| if kept.contains(&n) { inputs[n] } else { Value::nth(id, n) };
         Ok(Some((0..inputs.len()).map(value).collect()))
     }
 

@@ -57,8 +57,7 @@ pub fn made(ty: TensorType, element: impl FnMut(&Vec<usize>) -> Scalar) -> Array
 pub fn run(graph: &Graph, inputs: &[Array], captures: &[Array], variables: &[Array]) -> Vec<Array> {
     let mut done: Vec<Vec<Array>> = Vec::new();
     for (_, node) in graph.iter() {
-        let reads: Vec<Array> =
-            node.inputs.iter().map(|v| done[v.node.index()][v.slot()].clone()).collect();
+        let reads: Vec<Array> = node.inputs.iter().map(|v| done[v.node.index()][v.slot()].clone()).collect();
         let made = match &node.content {
             Content::Input(n) => vec![inputs[*n as usize].clone()],
             Content::Capture(n) => vec![captures[*n as usize].clone()],

@@ -23,13 +23,22 @@ enum LaneKey {
     Download(DeviceIndex),
 }
 
-/// The plan of a lowered graph; a CPU runs at most `width` of its steps at once.
+/// How steps are dealt to lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Dealt {
+    /// To lanes for each device and its copies; a CPU runs at most so many steps at once.
+    ByDevice(usize),
+    /// All to one lane, which is part of a lane of another plan.
+    Together,
+}
+
+/// The plan of a lowered graph.
 pub(crate) fn assemble(
     devices: &[Arc<LogicalDevice>],
     lowered: Lowered,
     graph: &Graph,
     assignment: &[(DeviceIndex, Reason)],
-    width: usize,
+    dealt: Dealt,
 ) -> Result<Plan> {
     let Lowered { mut buffers, drafts, mut outputs, mut updates } = lowered;
     let mut lanes: Vec<Lane> = Vec::new();
@@ -44,7 +53,10 @@ pub(crate) fn assemble(
     let mut check_of: HashMap<u32, Vec<usize>> = HashMap::new();
     let (drafts, sent) = ask_ahead(drafts, devices, &buffers);
     for (number, draft) in drafts.into_iter().enumerate() {
-        let key = choose_lane(&draft, devices, &buffers, &written, &busy, width);
+        let key = match dealt {
+            Dealt::Together => LaneKey::Device(0, 0),
+            Dealt::ByDevice(width) => choose_lane(&draft, devices, &buffers, &written, &busy, width),
+        };
         *busy.entry(key).or_default() += draft.seconds;
         let next = lanes.len();
         let lane = *keys.entry(key).or_insert(next);
@@ -128,8 +140,15 @@ pub(crate) fn assemble(
     let outputs =
         outputs.map(|(operand, value)| (result(operand, value), depends.of([value.node]))).collect();
     let updates = updates.into_iter().map(|(v, operand, value)| (v, result(operand, value))).collect();
+    // A lane that holds a device's threads keeps all others off them, also a block that is to run there in the middle of another lane.
+    let steps = || lanes.iter().flat_map(|lane| &lane.steps);
+    let reaches = |step: &Step| step.action.nested().any(|n| n.plan.used.iter().any(|d| *d != step.device));
+    let holds = dealt != Dealt::Together && !steps().any(reaches);
+    let inner: Vec<DeviceIndex> =
+        steps().flat_map(|s| s.action.nested().flat_map(|n| n.plan.used.clone())).collect();
     for (key, &lane) in &keys {
         if let LaneKey::Device(device, _) = *key
+            && holds
             && devices[device].cores().is_some()
             && !keys
                 .keys()
@@ -138,7 +157,7 @@ pub(crate) fn assemble(
             lanes[lane].within = Some(device);
         }
     }
-    let mut used: Vec<DeviceIndex> = buffers.iter().map(|b| b.device).collect();
+    let mut used: Vec<DeviceIndex> = buffers.iter().map(|b| b.device).chain(inner).collect();
     used.sort_unstable();
     used.dedup();
     let targets = devices.iter().enumerate();

@@ -139,7 +139,7 @@ impl Scene<'_> {
         Ok(Candidates { reason, ..found })
     }
 
-    fn of(&self, graph: &Graph, node: &Node) -> Result<Candidates> {
+    pub(super) fn of(&self, graph: &Graph, node: &Node) -> Result<Candidates> {
         let request = self.request(node);
         let devices = &self.table.devices;
         let mut able: SmallVec<[usize; 4]> = SmallVec::new();
@@ -151,6 +151,19 @@ impl Scene<'_> {
             }
         }
         let (op, dtype) = (node.content.name(), dtype(graph, node));
+        if matches!(node.content, Content::Cond(_) | Content::While(_)) {
+            if request.spec.is_empty()
+                && let Some(asked) = self.all_ask_for(node)?
+            {
+                let reason = Some(Reason::Colocated { with: "its ops" });
+                return Ok(Candidates { devices: asked.into(), reason });
+            }
+            if able.is_empty() || !request.spec.is_empty() {
+                // Whatever its device lacks runs elsewhere, op by op.
+                able = (0..devices.len()).filter(|&d| holds_ends(graph, node, &devices[d]).is_ok()).collect();
+                lacking.clear();
+            }
+        }
         if able.is_empty() {
             let lacking = lacking.iter().map(|&(d, lacking)| (&*devices[d], lacking));
             return Err(lacking::none_able(op, dtype, lacking));
@@ -216,17 +229,15 @@ pub(crate) fn dtype(graph: &Graph, node: &Node) -> DType {
     }
 }
 
-/// Whether a device has every kernel a node needs, for its sizes, or what it lacks; of a branch, for the graphs within.
+/// Whether a device has every kernel a node needs, for its sizes, or what it lacks; of a branch, for the ops within that do not ask for
+/// a device themselves.
 pub(crate) fn can_run(
     graph: &Graph,
     node: &Node,
     device: &Arc<LogicalDevice>,
 ) -> std::result::Result<(), Lacking> {
-    let whole = |g: &Graph| g.nodes().iter().try_for_each(|n| can_run(g, n, device));
-    let operands = || {
-        let inputs = input_types(graph, node);
-        inputs.iter().chain(&node.types).try_for_each(|ty| lacking::fits(device, ty.bytes()))
-    };
+    let asks = |n: &Node| !n.request.spec.is_empty();
+    let whole = |g: &Graph| g.nodes().iter().filter(|n| !asks(n)).try_for_each(|n| can_run(g, n, device));
     match &node.content {
         Content::Input(_) | Content::Capture(_) | Content::Variable(_) => Ok(()),
         // Of a branch: it may have to be made dense there.
@@ -234,16 +245,22 @@ pub(crate) fn can_run(
         Content::Op(op) if is_view(op) => Ok(()),
         Content::Op(op) => lacking::kernel(device, op, &input_types(graph, node), &node.types).map(|_| ()),
         Content::Cond(cond) => {
-            operands()?;
+            holds_ends(graph, node, device)?;
             whole(&cond.then)?;
             whole(&cond.otherwise)
         }
         Content::While(repeated) => {
-            operands()?;
+            holds_ends(graph, node, device)?;
             whole(&repeated.condition)?;
             whole(&repeated.body)
         }
     }
+}
+
+/// Whether a device can hold what a node takes and gives.
+fn holds_ends(graph: &Graph, node: &Node, device: &LogicalDevice) -> std::result::Result<(), Lacking> {
+    let taken = node.inputs.iter().map(|v| graph.type_of(*v));
+    taken.chain(node.types.iter().copied()).try_for_each(|ty| lacking::holds(device, ty))
 }
 
 /// The types of a node's inputs.

@@ -1,7 +1,9 @@
 //! From a graph to something that can be called: passes, placement, lowering, and the memory that it fits in.
 
+use super::blocks::each_block;
 use super::candidates::{Scene, dtype};
 use super::compiling::{Compiling, homes_of, position};
+use super::draw::Draw;
 use super::execute::{self, Invocation};
 use super::explain::{NodePlace, places};
 use super::measure::{FIRST, Measured, is_sampled};
@@ -10,7 +12,7 @@ use super::plan::{DeviceIndex, Plan, PlanSummary};
 use super::record::{Event, Off, Recorder, Timed};
 use super::simplify::{join, simplify};
 use crate::config::PlacementRule;
-use crate::ledger::Book;
+use crate::ledger::{Book, Cause};
 use crate::notice::Topic;
 use crate::recording::{DeviceTimes, Entry, FunctionCall, Stamps, nanoseconds, this_thread};
 use crate::runtime::{Inner, Runtime, State};
@@ -47,6 +49,9 @@ pub struct Program<'a> {
     pub passes: &'a Options,
     /// What it is called in records: its name, or the line that made it.
     pub function: &'a Arc<str>,
+    /// Calls that drew random numbers, of whatever was compiled from the same trace: each call takes the next number, and draws from
+    /// streams of its own.
+    pub draws: &'a Arc<AtomicU64>,
     /// The same function compiled before: what was measured of it holds on, and its calls go on being counted.
     pub before: Option<&'a Compiled>,
 }
@@ -94,6 +99,8 @@ pub struct Blueprint {
     calls: AtomicU64,
     /// Calls that earlier plans of the function had.
     calls_before: u64,
+    /// Calls that drew random numbers, if this plan draws any.
+    draws: Option<Arc<AtomicU64>>,
     measured: Mutex<Measured>,
     /// Seconds a call is expected to take, by what was measured.
     expected: AtomicU64,
@@ -156,6 +163,7 @@ impl Runtime {
             scene: &scene,
             captures,
             replicas: Vec::new(),
+            copies: 0,
             replicating: true,
             variables: &variables,
             measured: &measured,
@@ -171,13 +179,16 @@ impl Runtime {
             }
             Err(error) => return Err(error),
         };
-        announce(&self.inner, &state, &scene, &graph, &placed);
+        let announced = Announced { inner: &self.inner, state: &state, scene: &scene };
+        announced.all(&graph, &placed.assignment, false);
+        each_block(&graph, &plan, &mut |block| announced.all(block.graph, &block.nested.assignment, true));
         let book = self.inner.ledger.open(plan.copies());
-        let places = places(&graph, &state.table, &scene, &placed);
+        let places = places(&graph, &state.table, &scene, &placed, &plan);
         let Placed { prediction, assignment, .. } = placed;
         let homes = homes_of(&graph, &variables, &assignment);
         let homes = homes.into_iter().map(|d| state.table.devices[d].id()).collect();
         let expected = AtomicU64::new(prediction.placement.makespan.to_bits());
+        let draws = plan.is_random().then(|| program.draws.clone());
         let blueprint = Blueprint {
             plan,
             graph,
@@ -190,6 +201,7 @@ impl Runtime {
             reports,
             calls: AtomicU64::new(0),
             calls_before: program.before.map_or(0, |before| before.calls()),
+            draws,
             measured: Mutex::new(measured),
             expected,
             outdated: AtomicBool::new(false),
@@ -201,26 +213,41 @@ impl Runtime {
     }
 }
 
-/// Says what people asked to be told of placements, and books fallbacks.
-fn announce(inner: &Inner, state: &State, scene: &Scene<'_>, graph: &Graph, placed: &Placed) {
-    for (id, node) in graph.iter().filter(|(_, node)| !node.content.is_source()) {
-        let (device, why) = placed.assignment[id.index()];
-        let ran = state.table.devices[device].id();
-        let op = node.content.name();
-        if state.config.log_placement {
-            let text = format!("{op} -> {ran}: {why} ({}), in a function", node.source);
-            inner.notices.say(Topic::Placement, text);
-        }
-        // A limit met by placement is no fallback: nobody asked for the device that is full, or too small.
-        let unasked = scene.request(node).spec.is_empty() && matches!(why, Reason::TooLarge { .. });
-        let met = unasked || matches!(why, Reason::MemoryLimit { .. });
-        let Some(wanted) = why.wanted().filter(|_| !met) else { continue };
-        let location = node.source.0.unwrap_or(Location::caller());
-        inner.ledger.book_planned_fallback(wanted, ran, op, location);
-        if scene.request(node).fallback.unwrap_or(state.config.fallback) == Policy::Warn {
-            inner.notices.say_once(Topic::Fallback, op, dtype(graph, node), wanted, || {
-                format!("{op} runs on {ran}: {why} ({}), at each call of its function", node.source)
-            });
+/// What announcing a placement needs.
+struct Announced<'a> {
+    inner: &'a Inner,
+    state: &'a State,
+    scene: &'a Scene<'a>,
+}
+
+impl Announced<'_> {
+    /// Says what people asked to be told of placements, and books fallbacks.
+    fn all(&self, graph: &Graph, assignment: &[(DeviceIndex, Reason)], is_block: bool) {
+        let Announced { inner, state, scene } = *self;
+        for (id, node) in graph.iter().filter(|(_, node)| !node.content.is_source()) {
+            let (device, why) = assignment[id.index()];
+            let ran = state.table.devices[device].id();
+            let op = node.content.name();
+            if state.config.log_placement {
+                let text = format!("{op} -> {ran}: {why} ({}), in a function", node.source);
+                inner.notices.say(Topic::Placement, text);
+            }
+            // A limit met by placement is no fallback: nobody asked for the device that is full, or too small.
+            let unasked = scene.request(node).spec.is_empty() && matches!(why, Reason::TooLarge { .. });
+            let met = unasked || matches!(why, Reason::MemoryLimit { .. });
+            let Some(wanted) = why.wanted().filter(|_| !met) else { continue };
+            let location = node.source.0.unwrap_or(Location::caller());
+            if is_block {
+                // A recording knows the outermost graph alone from its plan.
+                inner.ledger.book(Cause::Fallback, wanted, ran, op, location, 0, 0.0);
+            } else {
+                inner.ledger.book_planned_fallback(wanted, ran, op, location);
+            }
+            if scene.request(node).fallback.unwrap_or(state.config.fallback) == Policy::Warn {
+                inner.notices.say_once(Topic::Fallback, op, dtype(graph, node), wanted, || {
+                    format!("{op} runs on {ran}: {why} ({}), at each call of its function", node.source)
+                });
+            }
         }
     }
 }
@@ -248,11 +275,11 @@ impl Compiled {
             return self.call_for_recordings(runtime, arguments, variables, number, sampled);
         }
         if !sampled {
-            return self.run(runtime, arguments, variables, number, &Off);
+            return self.run(runtime, arguments, variables, &Off);
         }
         let timed = Timed::new(self.plan.steps());
         let start = Instant::now();
-        let outcome = self.run(runtime, arguments, variables, number, &timed)?;
+        let outcome = self.run(runtime, arguments, variables, &timed)?;
         self.learn(runtime, &timed, start)?;
         Ok(outcome)
     }
@@ -274,7 +301,7 @@ impl Compiled {
         let asked = if has_queue { recordings.device_times() } else { DeviceTimes::Unasked };
         let asked = if sampled { DeviceTimes::Launches } else { asked };
         let stamps = Arc::new(Stamps::new(self.plan.steps(), asked));
-        let outcome = self.run(runtime, arguments, variables, number, &*stamps);
+        let outcome = self.run(runtime, arguments, variables, &*stamps);
         let end = nanoseconds();
         stamps.sample(self.plan.used.iter().map(|&device| &self.plan.devices[device]));
         let (blueprint, number) = (self.blueprint.clone(), self.calls_before + number);
@@ -297,8 +324,8 @@ impl Compiled {
     ) -> Result<(Outcome, Vec<Event>)> {
         let start = nanoseconds();
         let stamps = Stamps::new(self.plan.steps(), DeviceTimes::Unasked);
-        let number = self.calls.fetch_add(1, Relaxed);
-        let outcome = self.run(runtime, arguments, variables, number, &stamps)?;
+        self.calls.fetch_add(1, Relaxed);
+        let outcome = self.run(runtime, arguments, variables, &stamps)?;
         let mut events: Vec<Event> = Vec::new();
         for (lane, steps) in self.plan.lanes.iter().enumerate() {
             for step in &steps.steps {
@@ -315,7 +342,6 @@ impl Compiled {
         runtime: &Runtime,
         arguments: &[&DeviceTensor],
         variables: &[DeviceTensor],
-        number: u64,
         recorder: &R,
     ) -> Result<Outcome> {
         // Held over the call: the configuration does not change under it.
@@ -327,8 +353,9 @@ impl Compiled {
             captures: &self.captures,
             arguments,
             variables,
-            number: self.calls_before + number,
+            draw: Draw::of_call(self.draws.as_ref().map_or(0, |draws| draws.fetch_add(1, Relaxed))),
             recorder,
+            is_nested: false,
         })
     }
 }

@@ -4,13 +4,13 @@
 //! then. So a plan that takes too much is made again with less for the placer to give; where the model has no answer that
 //! low, the largest results leave the device one after the other, until the plan fits.
 
-use super::assemble::assemble;
+use super::assemble::{Dealt, assemble};
 use super::candidates::{Candidates, Scene};
 use super::costing::Costing;
-use super::lower::{Host, lower};
+use super::lower::{Ends, Host, lower};
 use super::measure::Measured;
 use super::place::{Placed, place};
-use super::plan::{DeviceIndex, Plan};
+use super::plan::{DeviceIndex, Nested, Plan};
 use crate::config::Table;
 use crate::lacking;
 use crate::ledger::Cause;
@@ -69,6 +69,8 @@ pub(super) struct Compiling<'a> {
     pub(super) captures: Vec<DeviceTensor>,
     /// Copies of captured tensors that the plan has on other devices for good; their numbers follow on those of the captures.
     pub(super) replicas: Vec<Replica>,
+    /// Copies that the plan has so far, those inside of branches included.
+    pub(super) copies: usize,
     /// Whether there may be such copies.
     pub(super) replicating: bool,
     pub(super) variables: &'a [DeviceIndex],
@@ -227,8 +229,10 @@ impl Compiling<'_> {
         let width = self.width();
         let variables = homes_of(graph, self.variables, &placed.assignment);
         self.replicas.clear();
-        let lowered = lower(graph, devices, &placed.assignment, &placed.order, &variables, self)?;
-        assemble(devices, lowered, graph, &placed.assignment, width)
+        self.copies = 0;
+        let (assignment, order) = (&placed.assignment, &placed.order);
+        let lowered = lower(graph, devices, assignment, order, &variables, Ends::AsMade, self)?;
+        assemble(devices, lowered, graph, assignment, Dealt::ByDevice(width))
     }
 
     /// The captured tensors, and behind them the copies of them that the plan reads.
@@ -264,14 +268,19 @@ impl Compiling<'_> {
 }
 
 impl Host for Compiling<'_> {
-    fn nest(&mut self, graph: &Graph, device: DeviceIndex) -> Result<Plan> {
-        let all = vec![(device, Reason::Colocated { with: "its branch" }); graph.nodes().len()];
+    fn nest(&mut self, graph: &Graph, device: DeviceIndex, ends: Ends) -> Result<Nested> {
+        let devices = &self.state.table.devices;
+        let assignment = self.scene.inside(graph, device)?;
         let order: Vec<_> = graph.iter().map(|(id, _)| id).collect();
-        let lowered = lower(graph, &self.state.table.devices, &all, &order, &[], self)?;
-        let mut plan = assemble(&self.state.table.devices, lowered, graph, &all, 1)?;
+        let lowered = lower(graph, devices, &assignment, &order, &[], ends, self)?;
         // It runs within the lane of its node, wherever that runs.
-        plan.lanes.iter_mut().for_each(|lane| lane.within = None);
-        Ok(plan)
+        let plan = assemble(devices, lowered, graph, &assignment, Dealt::Together)?;
+        Ok(Nested { plan, assignment })
+    }
+
+    fn number_copy(&mut self) -> usize {
+        self.copies += 1;
+        self.copies - 1
     }
 
     fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>> {

@@ -140,7 +140,7 @@ impl Blueprint {
         measured: &Measured,
     ) -> NodeDescription {
         let (device, reason) = self.assignment[id.index()];
-        let op = explanation.ops.iter().find(|op| op.place.node == id);
+        let op = explanation.ops.iter().find(|op| op.place.node == id && op.place.inside.is_none());
         let is_view = matches!(&node.content, Content::Op(op) if is_view(op));
         let runs = !is_view && !node.content.is_source();
         let costs = || {

@@ -6,6 +6,7 @@
 
 use super::bind::Frame;
 use super::compile::Outcome;
+use super::draw::Draw;
 use super::plan::{Action, Lane, LaneIndex, Nested, Operand, Plan, Step};
 use super::record::{Off, Recorder};
 use super::workers;
@@ -16,6 +17,7 @@ use crate::transfer;
 use situ_core::{DeviceKind, Error, Reason, Result};
 use situ_device::{Arg, Call, Device, Region};
 use situ_ir::Op;
+use situ_ir::ops::Random;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,9 +35,11 @@ pub(crate) struct Invocation<'c, R> {
     pub(crate) captures: &'c [DeviceTensor],
     pub(crate) arguments: &'c [&'c DeviceTensor],
     pub(crate) variables: &'c [DeviceTensor],
-    /// The number of the call, from which random streams come.
-    pub(crate) number: u64,
+    /// Which streams random ops draw from.
+    pub(crate) draw: Draw,
     pub(crate) recorder: &'c R,
+    /// Whether it is a block of another plan, of whose steps no recorder is told.
+    pub(crate) is_nested: bool,
 }
 
 /// What every step is told.
@@ -280,11 +284,9 @@ impl<R: Recorder> Run<'_, R> {
                 }
                 let fresh;
                 let op = match op {
-                    // Each call draws from streams of its own.
-                    Op::Random(random) if self.call.number > 0 => {
-                        let mut random = *random;
-                        random.stream = random.stream.wrapping_add(self.call.number << 32);
-                        fresh = Op::Random(random);
+                    Op::Random(random) => {
+                        fresh =
+                            Op::Random(Random { stream: self.call.draw.stream(random.stream), ..*random });
                         &fresh
                     }
                     op => op,
@@ -313,23 +315,23 @@ impl<R: Recorder> Run<'_, R> {
             Action::Cond { then, otherwise, inputs, outputs } => {
                 let test = self.frame.tensor(&inputs[0], Reason::View)?;
                 let chosen = if self.holds(&test, step)? { then } else { otherwise };
-                let made = self.nested(chosen, &inputs[1..])?;
+                let made = self.nested(chosen, &inputs[1..], self.call.draw)?;
                 self.bind(outputs, made)
             }
             Action::While { condition, body, inputs, outputs } => {
                 let reason = Reason::View;
                 let mut state =
                     inputs.iter().map(|o| self.frame.tensor(o, reason)).collect::<Result<Vec<_>>>()?;
-                loop {
-                    let goes_on = self.nested_on(condition, &state)?;
+                for trip in 0.. {
+                    let draw = self.call.draw.of_trip(trip);
+                    let goes_on = self.nested_on(condition, &state, draw)?;
                     let Some(test) = goes_on.first() else { return self.bind(outputs, state) };
                     if !self.holds(test, step)? {
                         return self.bind(outputs, state);
                     }
-                    // The body is compiled for a dense state, and may give a view of the one it got.
-                    let made = self.nested_on(body, &state)?;
-                    state = made.into_iter().map(whole).collect::<Result<Vec<_>>>()?;
+                    state = self.nested_on(body, &state, draw)?;
                 }
+                Ok(())
             }
         }
     }
@@ -385,7 +387,11 @@ impl<R: Recorder> Run<'_, R> {
                 self.device(source)?.download(read, self.host_memory(to, &write, bytes)?)?;
             }
         }
-        self.call.book.note(number, clock.elapsed().as_secs_f64());
+        let seconds = clock.elapsed().as_secs_f64();
+        self.call.book.note(number, seconds);
+        if self.call.is_nested && self.call.runtime.inner.ledger.recordings.is_on() {
+            self.call.book.tell(number, seconds, &self.call.runtime.inner.ledger.recordings);
+        }
         Ok(())
     }
 
@@ -398,13 +404,13 @@ impl<R: Recorder> Run<'_, R> {
         Ok(byte[0] != 0)
     }
 
-    fn nested(&self, nested: &Nested, inputs: &[Operand]) -> Result<Vec<DeviceTensor>> {
+    fn nested(&self, nested: &Nested, inputs: &[Operand], draw: Draw) -> Result<Vec<DeviceTensor>> {
         let reason = Reason::View;
         let given = inputs.iter().map(|o| self.frame.tensor(o, reason)).collect::<Result<Vec<_>>>()?;
-        self.nested_on(nested, &given)
+        self.nested_on(nested, &given, draw)
     }
 
-    fn nested_on(&self, nested: &Nested, given: &[DeviceTensor]) -> Result<Vec<DeviceTensor>> {
+    fn nested_on(&self, nested: &Nested, given: &[DeviceTensor], draw: Draw) -> Result<Vec<DeviceTensor>> {
         let arguments: SmallVec<[&DeviceTensor; 4]> = given.iter().collect();
         let inner = Invocation {
             plan: &nested.plan,
@@ -414,23 +420,14 @@ impl<R: Recorder> Run<'_, R> {
             recorder: &Off,
             runtime: self.call.runtime,
             book: self.call.book,
-            number: self.call.number,
+            draw,
+            is_nested: true,
         };
         Ok(run(&inner)?.outputs)
     }
 
     fn bind(&self, outputs: &[Operand], made: Vec<DeviceTensor>) -> Result<()> {
-        for (operand, tensor) in outputs.iter().zip(made) {
-            self.frame.bind(operand, whole(tensor)?)?;
-        }
-        Ok(())
+        // Plans of blocks end with whole tensors on the node's device, so nothing is copied here.
+        outputs.iter().zip(made).try_for_each(|(operand, tensor)| self.frame.bind(operand, tensor))
     }
-}
-
-/// What a branch gives, dense: it may be a view of what it was given.
-fn whole(tensor: DeviceTensor) -> Result<DeviceTensor> {
-    if tensor.layout.is_dense() && tensor.layout.offset() == 0 {
-        return Ok(tensor);
-    }
-    transfer::dense_copy(&tensor, Location::caller())
 }

@@ -1,20 +1,25 @@
 //! Why every op is where it is: the placement of a compiled graph as data, and as tables for people.
 
+use super::blocks::each_block;
 use super::candidates::Scene;
 use super::compile::Blueprint;
 use super::place::Placed;
+use super::plan::{DeviceIndex, Plan};
 use crate::config::Table;
 use situ_core::reason::{bytes, seconds};
 use situ_core::{DeviceId, DeviceSpec, Reason, ScopeName};
-use situ_ir::graph::Source;
+use situ_ir::graph::{Part, Source};
 use situ_ir::{Graph, NodeId};
+use std::collections::HashMap;
 use std::fmt;
 
 /// Where an op runs, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodePlace {
-    /// The node that does it, in the graph that runs.
+    /// The node that does it, in the graph that runs; of an op inside a condition or a loop, its number in that block.
     pub node: NodeId,
+    /// The outermost condition or loop that it is inside of, and the block that it is in: `then`, `else`, `while` or `do`.
+    pub inside: Option<(NodeId, &'static str)>,
     /// The op, as it was traced.
     pub name: &'static str,
     /// The names around its call.
@@ -38,27 +43,59 @@ impl NodePlace {
     }
 }
 
-/// The places of a graph's ops, in the order in which they run; ops that passes joined are listed one by one.
-pub(super) fn places(graph: &Graph, table: &Table, scene: &Scene<'_>, placed: &Placed) -> Vec<NodePlace> {
-    let ops = placed.order.iter().filter(|id| !graph.node(**id).content.is_source());
-    ops.flat_map(|&id| {
-        let node = graph.node(id);
-        let (device, reason) = placed.assignment[id.index()];
-        let (device, requested) = (table.devices[device].id(), scene.request(node).spec);
-        let parts = node.parts();
-        let fused = parts.len() > 1;
-        parts.into_iter().map(move |part| NodePlace {
-            node: id,
-            name: part.op,
-            scope: part.name,
-            requested: requested.clone(),
-            device,
-            reason,
-            source: part.source,
-            fused,
-        })
-    })
-    .collect()
+/// The places of a graph's ops, in the order in which they run; ops that passes joined are listed one by one, and those inside a
+/// condition or a loop behind it.
+pub(super) fn places(
+    graph: &Graph,
+    table: &Table,
+    scene: &Scene<'_>,
+    placed: &Placed,
+    plan: &Plan,
+) -> Vec<NodePlace> {
+    let mut inner: HashMap<NodeId, Vec<NodePlace>> = HashMap::new();
+    each_block(graph, plan, &mut |block| {
+        let list = inner.entry(block.node).or_default();
+        for (id, _) in block.graph.iter() {
+            let at = block.nested.assignment[id.index()];
+            list.extend(places_of(block.graph, id, table, scene, at, Some((block.node, block.name))));
+        }
+    });
+    let mut all = Vec::new();
+    for &id in &placed.order {
+        all.extend(places_of(graph, id, table, scene, placed.assignment[id.index()], None));
+        all.extend(inner.remove(&id).unwrap_or_default());
+    }
+    all
+}
+
+/// The places of the ops that a node is made of; none of what is given.
+fn places_of(
+    graph: &Graph,
+    id: NodeId,
+    table: &Table,
+    scene: &Scene<'_>,
+    (device, reason): (DeviceIndex, Reason),
+    inside: Option<(NodeId, &'static str)>,
+) -> Vec<NodePlace> {
+    let node = graph.node(id);
+    if node.content.is_source() {
+        return Vec::new();
+    }
+    let (device, requested) = (table.devices[device].id(), scene.request(node).spec);
+    let parts = node.parts();
+    let fused = parts.len() > 1;
+    let place = |part: Part| NodePlace {
+        node: id,
+        inside,
+        name: part.op,
+        scope: part.name,
+        requested: requested.clone(),
+        device,
+        reason,
+        source: part.source,
+        fused,
+    };
+    parts.into_iter().map(place).collect()
 }
 
 /// What another device would change.
@@ -79,7 +116,7 @@ pub struct ExplainedOp {
     pub place: NodePlace,
     /// When its kernel is expected to start, in seconds from the call.
     pub start: f64,
-    /// How long its kernel is expected to take.
+    /// How long its kernel is expected to take. What is inside a condition or a loop is part of that one's time, and has none of its own.
     pub seconds: f64,
     /// The other devices that could run it.
     pub alternatives: Vec<Alternative>,
@@ -143,8 +180,7 @@ impl Blueprint {
         let number = |node: NodeId| self.prediction.costed.number[node.index()];
         let id = |device: usize| self.plan.devices[device].id();
         let ops = self.places.iter().map(|place| {
-            let n = number(place.node);
-            if place.reason == Reason::View {
+            if place.reason == Reason::View || place.inside.is_some() {
                 return ExplainedOp {
                     place: place.clone(),
                     start: 0.0,
@@ -152,6 +188,7 @@ impl Blueprint {
                     alternatives: Vec::new(),
                 };
             }
+            let n = number(place.node);
             let others = problem.allowed(n).filter(|d| *d != placement.devices[n]);
             // Where the op can't go, because its tensors can't get there, there is no alternative.
             let alternatives = others.filter_map(|device| {
@@ -214,8 +251,9 @@ impl Explanation {
 impl Explanation {
     /// Of each op, whether it runs in the kernel of the one before it.
     fn joined(&self) -> impl Iterator<Item = bool> + '_ {
-        let before = std::iter::once(None).chain(self.ops.iter().map(|op| Some(op.place.node)));
-        self.ops.iter().zip(before).map(|(op, before)| op.place.fused && before == Some(op.place.node))
+        let kernel = |op: &ExplainedOp| Some((op.place.inside, op.place.node));
+        let before = std::iter::once(None).chain(self.ops.iter().map(kernel));
+        self.ops.iter().zip(before).map(move |(op, before)| op.place.fused && before == kernel(op))
     }
 }
 
@@ -223,7 +261,11 @@ impl Explanation {
 fn columns((op, joined): (&ExplainedOp, bool)) -> [String; 3] {
     let place = &op.place;
     let asked = if place.requested.is_empty() { "-".to_string() } else { place.requested.to_string() };
-    let mark = if joined { "  +" } else { "" };
+    let mark = match (joined, place.inside) {
+        (true, _) => "  +".to_string(),
+        (false, Some((_, block))) => format!("  {block}: "),
+        (false, None) => String::new(),
+    };
     [format!("{mark}{}", place.full_name()), asked, place.device.to_string()]
 }
 
@@ -255,7 +297,8 @@ impl fmt::Display for Explanation {
                 writeln!(f, " in the same kernel  {}", place.source)?;
                 continue;
             }
-            write!(f, " {:>9}  {}", seconds(op.seconds), place.reason)?;
+            let took = if place.inside.is_some() { "-".to_string() } else { seconds(op.seconds) };
+            write!(f, " {took:>9}  {}", place.reason)?;
             for other in &op.alternatives {
                 let sign = if other.seconds < 0.0 { "-" } else { "+" };
                 write!(f, "; on {} {sign}{}", other.device, seconds(other.seconds.abs()))?;

@@ -1,7 +1,7 @@
 //! From nodes on devices to steps: every launch, every copy, every view made dense, in an order that respects what they read.
 
 use super::candidates::{input_types, is_view};
-use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand, Plan};
+use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand};
 use crate::lacking;
 use crate::logical::{LogicalDevice, copy_seconds};
 use crate::transfer::wastes;
@@ -35,10 +35,24 @@ pub(crate) struct Lowered {
     pub(crate) updates: Vec<(usize, Operand, Value)>,
 }
 
+/// How the results of a graph are left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ends {
+    /// As they are: a function may give views.
+    AsMade,
+    /// Dense and whole, wherever they are.
+    Whole,
+    /// Dense and whole on one device.
+    At(DeviceIndex),
+}
+
 /// What lowering asks of whoever compiles.
 pub(crate) trait Host {
-    /// The plan of a branch's graph, for one device.
-    fn nest(&mut self, graph: &Graph, device: DeviceIndex) -> Result<Plan>;
+    /// The plan of a block, which takes its arguments on one device, and gives its results there or `ends` as it says.
+    fn nest(&mut self, graph: &Graph, device: DeviceIndex, ends: Ends) -> Result<Nested>;
+
+    /// The number of the next copy, among all copies of the outermost plan.
+    fn number_copy(&mut self) -> usize;
 
     /// A copy of a captured tensor on another device, made once and for all calls: the number of the captured tensor that it
     /// is from then on; `None` where it must be copied at each call.
@@ -64,13 +78,14 @@ pub(crate) struct Lowering<'a> {
 }
 
 /// Lowers a graph whose nodes have been assigned, in an order in which each comes after what it reads. `variables` are the
-/// devices the graph's variables live on.
+/// devices the graph's variables live on, `ends` says how its results are left.
 pub(crate) fn lower(
     graph: &Graph,
     devices: &[Arc<LogicalDevice>],
     assignment: &[(DeviceIndex, Reason)],
     order: &[NodeId],
     variables: &[DeviceIndex],
+    ends: Ends,
     host: &mut dyn Host,
 ) -> Result<Lowered> {
     let mut lowering = Lowering {
@@ -90,7 +105,7 @@ pub(crate) fn lower(
     }
     let mut outputs = Vec::new();
     for &value in graph.outputs() {
-        let operand = lowering.home(value);
+        let operand = lowering.end(value, ends)?;
         let operand = lowering.compact(value, operand)?;
         lowering.promote(operand.buffer);
         outputs.push((operand, value));
@@ -111,6 +126,18 @@ pub(crate) fn lower(
 impl Lowering<'_> {
     fn home(&self, value: Value) -> Operand {
         self.homes[value.node.index()][value.slot()]
+    }
+
+    /// A result as it is to be left.
+    fn end(&mut self, value: Value, ends: Ends) -> Result<Operand> {
+        let home = self.home(value);
+        let device = match ends {
+            Ends::AsMade => return Ok(home),
+            Ends::Whole => self.buffers[home.buffer].device,
+            Ends::At(device) => device,
+        };
+        let here = self.on(value, device, value.node)?;
+        self.densely(value, here, device, value.node, true)
     }
 
     /// A tensor that leaves the call is no part of the arena.
@@ -160,8 +187,8 @@ impl Lowering<'_> {
             Content::Op(op) if is_view(op) => self.view(id, node, op),
             Content::Op(op) => self.launch(id, node, op, device),
             Content::Cond(cond) => {
-                let then = Box::new(Nested { plan: self.host.nest(&cond.then, device)? });
-                let otherwise = Box::new(Nested { plan: self.host.nest(&cond.otherwise, device)? });
+                let then = Box::new(self.host.nest(&cond.then, device, Ends::At(device))?);
+                let otherwise = Box::new(self.host.nest(&cond.otherwise, device, Ends::At(device))?);
                 self.branch(id, node, device, |inputs, outputs| Action::Cond {
                     then,
                     otherwise,
@@ -170,8 +197,9 @@ impl Lowering<'_> {
                 })
             }
             Content::While(repeated) => {
-                let condition = Box::new(Nested { plan: self.host.nest(&repeated.condition, device)? });
-                let body = Box::new(Nested { plan: self.host.nest(&repeated.body, device)? });
+                // What the condition gives is read, wherever it is.
+                let condition = Box::new(self.host.nest(&repeated.condition, device, Ends::Whole)?);
+                let body = Box::new(self.host.nest(&repeated.body, device, Ends::At(device))?);
                 self.branch(id, node, device, |inputs, outputs| Action::While {
                     condition,
                     body,
@@ -351,7 +379,7 @@ impl Lowering<'_> {
 
     /// Drafts a copy of dense memory.
     fn copy(&mut self, from: Operand, to: Operand, of: NodeId, reader: NodeId) {
-        let number = self.drafts.iter().filter(|d| matches!(d.action, Action::Copy { .. })).count();
+        let number = self.host.number_copy();
         let [source, device] = [from, to].map(|o| self.buffers[o.buffer].device);
         let seconds = copy_seconds(&self.devices[source], &self.devices[device], from.bytes());
         self.drafts.push(Draft {

@@ -1,7 +1,7 @@
 //! Functions: a graph compiled into a plan, and the plan run.
 //!
 //! `simplify` runs the passes, `candidates` says which devices may run each node, `costing` and `place` choose among them, `lower`
-//! writes out every launch and copy, `assemble` and `arena` give each step its lane and each buffer its place, and `execute` runs
+//! writes out every launch and copy, `blocks` places what is inside conditions and loops, `assemble` and `arena` give each step its lane and each buffer its place, and `execute` runs
 //! the result: on the calling thread where one CPU does everything, else with a worker for each lane.
 //! Promises: a plan's memory is reserved whole before its first step; a failed call changes no variable; nothing is moved
 //! that is not a step of the plan.
@@ -9,12 +9,14 @@
 mod arena;
 mod assemble;
 mod bind;
+mod blocks;
 mod candidates;
 mod compile;
 mod compiling;
 mod costing;
 mod depends;
 mod describe;
+mod draw;
 mod elsewhere;
 mod execute;
 mod explain;

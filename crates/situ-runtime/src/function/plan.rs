@@ -70,7 +70,7 @@ pub(crate) enum Action {
     },
     /// Asks a queue for the bytes of a copy to the host, in its turn among launches; [`Action::Copy`] of the same `number` waits for them.
     Ask { from: Operand, to: Operand, number: usize, sent: usize },
-    /// Copies a dense tensor to a buffer on another device, for the node `reader`; `number` is its place in the plan's book, `sent` the
+    /// Copies a dense tensor to a buffer on another device, for the node `reader`; `number` is its place in the book of the outermost plan, `sent` the
     /// place of the bytes if they were asked for before.
     Copy { from: Operand, to: Operand, number: usize, reader: NodeId, sent: Option<usize> },
     /// Runs one of two plans on `inputs`, by the first of them.
@@ -108,6 +108,8 @@ impl Action {
 #[derive(Debug)]
 pub(crate) struct Nested {
     pub(crate) plan: Plan,
+    /// By node of its graph: the device's position in the plan's, and the reason.
+    pub(crate) assignment: Vec<(DeviceIndex, Reason)>,
 }
 
 /// One step of a lane.
@@ -218,9 +220,15 @@ impl Plan {
         self.allocations().iter().map(|sizes| sizes.iter().sum()).collect()
     }
 
-    /// Its copies, in the order of their numbers.
+    /// Its copies, those of the plans inside it included, in the order of their numbers.
     pub(crate) fn copies(&self) -> Vec<PlannedCopy> {
         let mut copies: Vec<(usize, PlannedCopy)> = Vec::new();
+        self.add_copies(&mut copies);
+        copies.sort_by_key(|(number, _)| *number);
+        copies.into_iter().map(|(_, copy)| copy).collect()
+    }
+
+    fn add_copies(&self, copies: &mut Vec<(usize, PlannedCopy)>) {
         for step in self.lanes.iter().flat_map(|lane| &lane.steps) {
             if let Action::Copy { from, to, number, .. } = &step.action {
                 let id = |operand: &Operand| self.devices[self.buffers[operand.buffer].device].id();
@@ -228,9 +236,16 @@ impl Plan {
                 let (from, to, bytes) = (id(from), id(to), from.bytes());
                 copies.push((*number, PlannedCopy { from, to, op: "function", location, bytes }));
             }
+            step.action.nested().for_each(|inner| inner.plan.add_copies(copies));
         }
-        copies.sort_by_key(|(number, _)| *number);
-        copies.into_iter().map(|(_, copy)| copy).collect()
+    }
+
+    /// Whether it, or a plan inside it, draws random numbers.
+    pub(crate) fn is_random(&self) -> bool {
+        self.lanes.iter().flat_map(|lane| &lane.steps).any(|step| match &step.action {
+            Action::Launch { op, .. } => matches!(op, Op::Random(_)),
+            action => action.nested().any(|inner| inner.plan.is_random()),
+        })
     }
 
     /// Its figures.

@@ -1,7 +1,9 @@
 //! Conditions and loops in functions: what the same closures do eagerly, on any device.
 
 mod constants;
+mod draws;
 mod many;
+mod scopes;
 
 use situ_core::Result;
 use situ_runtime::Runtime;
