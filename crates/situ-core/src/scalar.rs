@@ -82,6 +82,27 @@ impl Scalar {
         }
     }
 
+    /// `value` as a scalar of `dtype`, where the dtype has it: whole numbers in range for integers, 0 and 1 for bool. Floats round it, as a
+    /// literal does, but no finite number becomes infinite.
+    ///
+    /// ```
+    /// use situ_core::{DType, Scalar};
+    /// assert_eq!(Scalar::exact(DType::U8, 255.0), Some(Scalar::U8(255)));
+    /// assert_eq!(Scalar::exact(DType::U8, 2.5), None);
+    /// assert_eq!(Scalar::exact(DType::F32, 0.1), Some(Scalar::F32(0.1)));
+    /// ```
+    pub fn exact(dtype: DType, value: f64) -> Option<Scalar> {
+        let held = Scalar::of(dtype, value);
+        let fits = match held {
+            Scalar::F64(_) => true,
+            Scalar::F32(v) => v.is_finite() || !value.is_finite(),
+            // The largest i64 is no f64: what saturates to it would compare as equal.
+            Scalar::I64(v) => v as f64 == value && value < i64::MAX as f64,
+            Scalar::I32(_) | Scalar::U8(_) | Scalar::Bool(_) => held.to_f64() == value,
+        };
+        fits.then_some(held)
+    }
+
     /// The element of `dtype` whose memory begins with these bits; the inverse of [`Scalar::bits`].
     pub fn from_bits(dtype: DType, bits: u64) -> Scalar {
         match dtype {

@@ -4,11 +4,15 @@ use situ_core::{DType, Error, Result, Scalar};
 use situ_ir::ops::Fill;
 use situ_tensor::{Tensor, apply_op};
 
-/// A number in the dtype of a tensor, on no axis.
+/// A number in the dtype of a tensor, on no axis; an error where the dtype does not have it.
 #[track_caller]
 pub(crate) fn number(value: f64, dtype: DType) -> Result<Tensor> {
     let shape = situ_core::Shape::new(&[])?;
-    let made = apply_op(Fill { shape, value: Scalar::of(dtype, value) }, &[])?;
+    let Some(value) = Scalar::exact(dtype, value) else {
+        let why = format!("{dtype} has no element {value:?}");
+        return Err(Error::argument("fill", why, "cast the tensor to a float first"));
+    };
+    let made = apply_op(Fill { shape, value }, &[])?;
     made.into_iter().next().ok_or_else(|| Error::argument("fill", "an op gave nothing", ""))
 }
 

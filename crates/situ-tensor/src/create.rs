@@ -166,26 +166,83 @@ pub fn ones(dims: &[usize], dtype: DType) -> Result<Tensor> {
     apply(Fill { shape: shape_for("ones", dims)?, value: Scalar::of(dtype, 1.0) }, &[])
 }
 
-/// `start`, `start + step`, … before `stop`.
+/// `start`, `start + step`, … before `stop`: an element is `start + i · step`, and none of them reaches `stop`, nor rounds to it.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// assert_eq!(situ_tensor::range(0, 7, 3)?.to_vec::<i32>()?, [0, 3, 6]);
+/// assert_eq!(situ_tensor::range(0.0f32, 0.3, 0.1)?.to_vec::<f32>()?, [0.0, 0.1, 0.2]);
+/// # Ok(()) }
+/// ```
 #[track_caller]
 pub fn range<T: Element>(start: T, stop: T, step: T) -> Result<Tensor> {
-    let (first, last, by) = (start.to_f64(), stop.to_f64(), step.to_f64());
-    let count = ((last - first) / by).ceil();
-    // NaN and infinite counts come of a zero step or of bounds that are no numbers.
-    if !count.is_finite() || count > isize::MAX as f64 {
+    let (first, last, by) = (start.to_scalar(), stop.to_scalar(), step.to_scalar());
+    let Some(count) = count_before(first, last, by) else {
         return Err(Error::argument(
             "range",
             format!("from {first} to {last} in steps of {by} has no end"),
             "give finite bounds and a step other than 0",
         ));
-    }
-    let count = count.max(0.0) as usize;
-    apply(Range { start: start.to_scalar(), step: step.to_scalar(), count }, &[])
+    };
+    apply(Range { start: first, step: by, count }, &[])
 }
 
-/// The numbers from 0 to `count` − 1.
+/// How many of `start + i · step` come before `stop`; `None` where there is no end to them, or no number holds it.
+fn count_before(start: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
+    let whole = |value: Scalar| match value {
+        Scalar::I32(v) => Some(i128::from(v)),
+        Scalar::I64(v) => Some(i128::from(v)),
+        Scalar::U8(v) => Some(i128::from(v)),
+        Scalar::Bool(v) => Some(i128::from(v)),
+        Scalar::F32(_) | Scalar::F64(_) => None,
+    };
+    if let (Some(start), Some(stop), Some(step)) = (whole(start), whole(stop), whole(step)) {
+        let span = if step < 0 { start - stop } else { stop - start };
+        let step = step.unsigned_abs();
+        let count = u128::try_from(span).unwrap_or(0);
+        return if step == 0 { None } else { usize::try_from(count.div_ceil(step)).ok() };
+    }
+    let most = ((stop.to_f64() - start.to_f64()) / step.to_f64()).ceil();
+    // NaN and infinite counts come of a zero step or of bounds that are no numbers.
+    if !most.is_finite() || most > isize::MAX as f64 {
+        return None;
+    }
+    // Elements are rounded one by one, and never get smaller: those that reach the end are all behind those that do not.
+    let is_before = |i: usize| match (start, stop, step) {
+        (Scalar::F32(start), Scalar::F32(stop), Scalar::F32(step)) => {
+            let value = start + i as f32 * step;
+            if step < 0.0 { value > stop } else { value < stop }
+        }
+        _ => {
+            let (start, stop, step) = (start.to_f64(), stop.to_f64(), step.to_f64());
+            let value = start + i as f64 * step;
+            if step < 0.0 { value > stop } else { value < stop }
+        }
+    };
+    let (mut least, mut most) = (0, most.max(0.0) as usize);
+    while least < most {
+        let middle = least + (most - least) / 2;
+        if is_before(middle) { least = middle + 1 } else { most = middle }
+    }
+    Some(least)
+}
+
+/// The numbers from 0 to `count` − 1, which an integer dtype must have.
 #[track_caller]
 pub fn arange(count: usize, dtype: DType) -> Result<Tensor> {
+    let last = count.saturating_sub(1);
+    let most = match dtype {
+        DType::U8 => usize::from(u8::MAX),
+        DType::I32 => i32::MAX as usize,
+        DType::I64 | DType::F32 | DType::F64 | DType::Bool => usize::MAX,
+    };
+    if last > most {
+        return Err(Error::argument(
+            "range",
+            format!("{dtype} has no element {last}"),
+            "count in i64 or in a float",
+        ));
+    }
     apply(Range { start: Scalar::of(dtype, 0.0), step: Scalar::of(dtype, 1.0), count }, &[])
 }
 

@@ -1,9 +1,10 @@
 //! Shapes, views and joins.
 
 use crate::apply::apply;
+use crate::operators::number_beside;
 use crate::span::Span;
 use crate::tensor::Tensor;
-use situ_core::{Error, MAX_RANK, Result, Scalar, Shape};
+use situ_core::{Error, MAX_RANK, Result, Shape};
 use situ_ir::ops::{Concat, Expand, Pad, Permute, Reshape, Slice, Tile};
 
 impl Tensor {
@@ -175,12 +176,12 @@ impl Tensor {
         self.slice(&spans[..=index])
     }
 
-    /// Equal parts along an axis, as views.
+    /// Equal parts along an axis, as views: each has at least one element, but for the single part of an empty axis.
     #[track_caller]
     pub fn split(&self, parts: usize, axis: isize) -> Result<Vec<Tensor>> {
         let index = self.shape().axis("split", axis)?;
         let size = self.shape()[index];
-        if parts == 0 || !size.is_multiple_of(parts) {
+        if parts == 0 || !size.is_multiple_of(parts) || parts > size.max(1) {
             return Err(Error::operands(
                 "split",
                 &[self.tensor_type()],
@@ -197,10 +198,10 @@ impl Tensor {
         Ok(made)
     }
 
-    /// With elements of one value added before and after each axis.
+    /// With elements of one value, which the dtype must have, added before and after each axis.
     #[track_caller]
     pub fn pad(&self, widths: &[(usize, usize)], value: f64) -> Result<Tensor> {
-        apply(Pad::new(widths, Scalar::of(self.dtype(), value))?, &[self])
+        apply(Pad::new(widths, number_beside("pad", self, value)?)?, &[self])
     }
 
     /// Repeated along each axis.

@@ -2,9 +2,21 @@
 
 use crate::apply::apply_beside;
 use crate::tensor::Tensor;
-use situ_core::{Result, Scalar, Shape};
+use situ_core::{Error, Result, Scalar, Shape};
 use situ_ir::ops::Fill;
 use std::panic::Location;
+
+/// A number as an element of a tensor's dtype, for the op of that name; an error where the dtype does not have it.
+pub(crate) fn number_beside(op: &'static str, tensor: &Tensor, number: f64) -> Result<Scalar> {
+    let dtype = tensor.dtype();
+    Scalar::exact(dtype, number).ok_or_else(|| {
+        let help = match dtype.is_float() {
+            true => "cast the tensor to f64 first, or give a smaller number",
+            false => "cast the tensor to a float first, or give a number that its dtype holds",
+        };
+        Error::operands(op, &[tensor.tensor_type()], format!("{dtype} has no element {number:?}"), help)
+    })
+}
 
 macro_rules! operators {
     ($($trait:ident $method:ident;)*) => {$(
@@ -16,12 +28,13 @@ macro_rules! operators {
             }
         }
 
-        /// A number on the right is a scalar of the tensor's dtype, on its device.
+        /// A number on the right is a scalar of the tensor's dtype, on its device. One that the dtype does not have, such as 2.5
+        /// beside integers, is an error: nothing is rounded or cut off unseen.
         impl std::ops::$trait<f64> for &Tensor {
             type Output = Result<Tensor>;
             #[track_caller]
             fn $method(self, other: f64) -> Result<Tensor> {
-                let value = Scalar::of(self.dtype(), other);
+                let value = number_beside(stringify!($method), self, other)?;
                 let fill = Fill { shape: Shape::SCALAR, value };
                 let location = Location::caller();
                 let scalar = crate::current::with_runtime_of(self, || apply_beside(self, fill, location))?;

@@ -117,6 +117,18 @@ impl UnaryKind {
     }
 }
 
+/// Whether a number of the dtype lies from `low` to `high`, which are in order.
+fn encloses(dtype: DType, low: f64, high: f64) -> bool {
+    let (least, most) = match dtype {
+        DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        // The largest f64 that is an i64: the largest i64 itself would round up.
+        DType::I64 => (i64::MIN as f64, (i64::MAX as f64).next_down()),
+        DType::U8 => (0.0, 255.0),
+        DType::F32 | DType::F64 | DType::Bool => return true,
+    };
+    low.ceil().max(least) <= high.floor().min(most)
+}
+
 /// A function of each element. `params` are leaky_relu's slope, elu's alpha, clip's low and high.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Unary {
@@ -197,12 +209,12 @@ impl Rule for Unary {
         if self.kind == UnaryKind::Clip {
             let [Real(low), Real(high)] = self.params;
             // A bound that is not a number of the dtype would clamp to something the caller did not say.
-            if low.is_nan() || high.is_nan() || low > high {
+            if low.is_nan() || high.is_nan() || low > high || !encloses(dtype, low, high) {
                 return Err(Error::operands(
                     op,
                     inputs,
-                    format!("the bounds {low} and {high} enclose nothing"),
-                    "give a low bound that is at most the high one",
+                    format!("the bounds {low} and {high} enclose no {dtype}"),
+                    "give a low bound that is at most the high one, with a number of the dtype between them",
                 ));
             }
         }

@@ -17,6 +17,8 @@ struct Given {
     v: Tensor,
     /// i32[4]
     i: Tensor,
+    /// u8[4]
+    u: Tensor,
     /// bool[4]
     b: Tensor,
     /// f32[]
@@ -35,6 +37,7 @@ impl Given {
         Ok(Given {
             m: tensor([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]])?,
             i: tensor([0i32, 1, 2, 3])?,
+            u: tensor([1u8, 2, 3, 4])?,
             b: tensor([true, false, true, false])?,
             s: tensor(1.0f32)?,
             e: zeros(&[0, 3], DType::F32)?,
@@ -99,6 +102,12 @@ const TABLE: &[(&str, Call, &[&str])] = &[
     ("expand_dims beyond rank 8", |g| g.deep.expand_dims(0), &["expand_dims", "8"]),
     ("split uneven", |g| g.v.split(3, 0).map(|mut p| p.remove(0)), &["split", "f32[4]", "3"]),
     ("split into none", |g| g.v.split(0, 0).map(|mut p| p.remove(0)), &["split", "f32[4]", "0"]),
+    (
+        "split of nothing into parts",
+        |g| g.e.split(1 << 33, 0).map(|mut p| p.remove(0)),
+        &["split", "f32[0, 3]", "8589934592"],
+    ),
+    ("split of nothing in two", |g| g.e.split(2, 0).map(|mut p| p.remove(0)), &["split", "size 0", "2"]),
     ("pad widths", |g| g.m.pad(&[(1, 1)], 0.0), &["pad", "f32[2, 3]"]),
     ("pad beyond memory", |g| g.v.pad(&[(usize::MAX, 1)], 0.0), &["pad", "f32[4]", "axis 0"]),
     ("pad of nine axes", |g| g.v.pad(&[(0, 0); 9], 0.0), &["pad", "9"]),
@@ -226,6 +235,27 @@ const TABLE: &[(&str, Call, &[&str])] = &[
         &["random_bernoulli", "NaN"],
     ),
     ("permutation of floats", |_| generator().permutation(3, DType::F32), &["random_permutation", "f32"]),
+    // Numbers that the dtype does not have.
+    ("a fraction times bytes", |g| &g.u * (1.0 / 255.0), &["mul", "u8[4]", "0.0039", "cast"]),
+    ("a fraction times integers", |g| &g.i * 2.5, &["mul", "i32[4]", "2.5", "cast"]),
+    ("less than nothing plus bytes", |g| &g.u + -1.0, &["add", "u8[4]", "-1", "cast"]),
+    ("a half under integers", |g| &g.i / 0.5, &["div", "i32[4]", "0.5", "cast"]),
+    ("remainder by a fraction", |g| &g.i % 1.5, &["rem", "i32[4]", "1.5"]),
+    ("beyond bytes", |g| &g.u - 256.0, &["sub", "u8[4]", "256"]),
+    ("beyond i32", |g| &g.i - 2_147_483_648.0, &["sub", "i32[4]", "2147483648"]),
+    ("beyond i64", |g| &g.i.cast(DType::I64)? + 2f64.powi(63), &["add", "i64[4]", "9.22"]),
+    ("no number plus integers", |g| &g.i + f64::NAN, &["add", "i32[4]", "NaN"]),
+    ("infinity times integers", |g| &g.i * f64::INFINITY, &["mul", "i32[4]", "inf"]),
+    ("finite, but not in f32", |g| &g.v * 1e300, &["mul", "f32[4]", "1e300", "f64"]),
+    ("two truths", |g| &g.b + 2.0, &["add", "bool[4]"]),
+    ("padding by a fraction", |g| g.i.pad(&[(1, 1)], 0.5), &["pad", "i32[4]", "0.5"]),
+    ("padding of bytes by −1", |g| g.u.pad(&[(1, 1)], -1.0), &["pad", "u8[4]", "-1"]),
+    ("padding of truths by 2", |g| g.b.pad(&[(1, 1)], 2.0), &["pad", "bool[4]", "2"]),
+    ("clip between integers", |g| g.i.clip(0.25, 0.75), &["clip", "i32[4]", "0.25", "0.75"]),
+    ("clip below all bytes", |g| g.u.clip(-9.0, -1.0), &["clip", "u8[4]", "-9", "-1"]),
+    ("clip beyond all bytes", |g| g.u.clip(256.0, 300.0), &["clip", "u8[4]", "256"]),
+    ("more numbers than bytes", |_| arange(257, DType::U8), &["range", "u8", "256"]),
+    ("more numbers than i32", |_| arange(1 << 40, DType::I32), &["range", "i32"]),
     // Devices.
     ("a typo in a device", |g| with_device("/GPUU:0", || g.v.neg()), &["GPUU"]),
     ("no such device to copy to", |g| g.v.to_device("/GPU:41"), &["GPU:41", "CPU:0"]),

@@ -3,4 +3,5 @@
 mod bad_input;
 mod bad_values;
 mod methods;
+mod numbers;
 mod views;
