@@ -3,10 +3,11 @@
 use super::super::rewrite::{Site, Values};
 use crate::graph::Value;
 use crate::ops::{Op, Unary, UnaryKind as K};
-use situ_core::Result;
+use situ_core::{DType, Result};
 
 pub(super) fn rewrite(site: &mut Site<'_>, op: Unary, x: Value) -> Result<Option<Values>> {
-    let float = site.builder.type_of(x).dtype.is_float();
+    let dtype = site.builder.type_of(x).dtype;
+    let float = dtype.is_float();
     let (inner, y) = match site.op(x) {
         Some((Op::Unary(inner), node)) => (*inner, node.inputs[0]),
         Some((Op::Binary(inner), node)) => {
@@ -23,11 +24,12 @@ pub(super) fn rewrite(site: &mut Site<'_>, op: Unary, x: Value) -> Result<Option
         }
         _ => return Ok(None),
     };
-    // Each is true of every float, NaN and both zeros included; those of squares and magnitudes not of integers, which wrap.
+    // Each is true of every float, NaN and both zeros included, and of integers, which wrap: the square of −x modulo 2ⁿ is that of x, and
+    // the least number is its own magnitude. Unsigned ones have no sign to take away: −1 is 255, and so is its magnitude.
     match (op.kind, inner.kind) {
         (K::Neg, K::Neg) => site.become_value(y, "−(−x) is x"),
         (K::Not, K::Not) => site.become_value(y, "not not x is x"),
-        (K::Abs, K::Neg) => site.become_op(op, &[y], "|−x| is |x|"),
+        (K::Abs, K::Neg) if dtype != DType::U8 => site.become_op(op, &[y], "|−x| is |x|"),
         (K::Square, K::Neg | K::Abs) => site.become_op(op, &[y], "the square of −x or |x| is that of x"),
         (
             K::Abs | K::Sign | K::Relu | K::Floor | K::Ceil | K::Round,
