@@ -142,6 +142,17 @@ impl DeviceTensor {
         DeviceTensor { layout, reason: Reason::View, ..self.clone() }
     }
 
+    /// The `sizes` elements of each axis from `starts` on, as a view; `None` where there are no such elements.
+    pub fn part(&self, starts: &[usize], sizes: &[usize]) -> Option<DeviceTensor> {
+        let shape = self.layout.shape();
+        let ends = starts.iter().zip(sizes).map(|(start, size)| start.checked_add(*size));
+        let is_part = starts.len() == shape.rank()
+            && sizes.len() == shape.rank()
+            && ends.zip(shape.iter()).all(|(end, size)| end.is_some_and(|end| end <= *size));
+        let part = Shape::new(sizes).ok().filter(|_| is_part)?;
+        Some(self.view(self.layout.slice(starts, &[1; situ_core::MAX_RANK], part)))
+    }
+
     /// Whether it is its memory from the start, in order: what a copy made for a variable holds.
     pub(crate) fn is_whole(&self) -> bool {
         self.layout.is_dense() && self.layout.offset() == 0

@@ -184,7 +184,7 @@ pub(crate) fn read(
 /// Reads all memory that a view looks at, and picks the view's elements from it.
 fn read_picking(tensor: &DeviceTensor, into: &mut [u8]) -> Result<()> {
     let region = tensor.storage.region();
-    let mut whole = vec![0; region.bytes];
+    let mut whole = crate::host::zeroed("read", region.bytes)?;
     tensor.logical_device().device()?.download(region, &mut whole)?;
     let size = tensor.dtype.size();
     for (offset, to) in tensor.layout.offsets().zip(into.chunks_exact_mut(size)) {

@@ -8,7 +8,7 @@ use situ_core::{DType, DeviceId, Element, Error, Layout, Reason, Result, Shape, 
 use situ_ir::Value;
 use situ_ir::gradient::Made;
 use situ_ir::ops::{Cast, Dense};
-use situ_runtime::{DeviceTensor, Request, Runtime};
+use situ_runtime::{DeviceTensor, Request, Runtime, host_out_of_memory, zeroed};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -176,7 +176,11 @@ impl Tensor {
     #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         let bytes = self.bytes_as::<T>("to_vec", Location::caller())?;
-        Ok(bytes.chunks_exact(size_of::<T>()).map(T::from_bytes).collect())
+        let mut elements = Vec::new();
+        let room = elements.try_reserve_exact(self.elements());
+        room.map_err(|_| host_out_of_memory("to_vec", bytes.len()))?;
+        elements.extend(bytes.chunks_exact(size_of::<T>()).map(T::from_bytes));
+        Ok(elements)
     }
 
     /// The one element of a tensor that has exactly one.
@@ -251,7 +255,7 @@ impl Tensor {
 
     fn read(&self, location: &'static Location<'static>) -> Result<Vec<u8>> {
         let concrete = self.concrete()?;
-        let mut bytes = vec![0; self.tensor_type().bytes()];
+        let mut bytes = zeroed("read", self.tensor_type().bytes())?;
         Runtime::of(concrete)?.read(concrete, &mut bytes, location)?;
         Ok(bytes)
     }

@@ -4,4 +4,5 @@ mod bad_input;
 mod bad_values;
 mod methods;
 mod numbers;
+mod reading;
 mod views;
