@@ -1,6 +1,6 @@
 //! The gradient by the filters: products over pixels, summed over blocks and images in an order that shapes alone decide.
 
-use super::{Sliding, block_pixels};
+use super::{Sliding, block_pixels, deep, fits};
 use crate::exec::{Exec, Shared};
 use crate::matmul::{FloatElement, Matrix, Product, matmul};
 use crate::scratch::with_scratch;
@@ -27,6 +27,9 @@ pub fn partial_len(
     size: usize,
 ) -> usize {
     let depth = taken * window;
+    if !fits(depth, size) {
+        return 0;
+    }
     let block = block_pixels(depth, pixels.max(1), size);
     let filters = groups * made * depth;
     2 * filters * parts(batch * pixels.div_ceil(block), filters)
@@ -37,7 +40,7 @@ pub fn partial_len(
 ///
 /// # Safety
 /// All can be read or written for these sizes; `memory` can be written for [`partial_len`] numbers; nothing that is written overlaps
-/// anything; a column [fits](super::fits).
+/// anything.
 pub unsafe fn by_filter<T: FloatElement + Default + Add<Output = T>>(
     exec: &Exec<'_>,
     sliding: &Sliding,
@@ -52,6 +55,11 @@ pub unsafe fn by_filter<T: FloatElement + Default + Add<Output = T>>(
     let depth = taken * sliding.window();
     let filters = groups * made * depth;
     if filters == 0 {
+        return;
+    }
+    if !fits(depth, size_of::<T>()) {
+        // SAFETY: the caller's promise.
+        unsafe { deep::by_filter(exec, sliding, [batch, groups], [taken, made], images, upstream, out) };
         return;
     }
     let block = block_pixels(depth, pixels.max(1), size_of::<T>());

@@ -90,6 +90,42 @@ impl Sliding {
         lay_out_by(level, self, image, channels, [first, count, wide], to);
     }
 
+    /// Some of the rows of [`Sliding::lay_out`], from `rows[0]` to before `rows[1]`.
+    ///
+    /// # Safety
+    /// `image` can be read for all channels that these rows are of; `to` can be written for these rows.
+    pub(super) unsafe fn lay_out_rows<T: Copy + Default>(
+        &self,
+        level: Level,
+        image: *const T,
+        rows: [usize; 2],
+        [first, count, wide]: [usize; 3],
+        to: *mut T,
+    ) {
+        lay_some_by(level, self, image, rows, [first, count, wide], to);
+    }
+
+    /// [`Sliding::lay_out_rows`], compiled within its caller.
+    #[inline(always)]
+    unsafe fn lay_some<T: Copy + Default>(
+        &self,
+        image: *const T,
+        rows: [usize; 2],
+        [first, count, wide]: [usize; 3],
+        to: *mut T,
+    ) {
+        for (n, row) in (rows[0]..rows[1]).enumerate() {
+            let (channel, element) = (row / self.window(), row % self.window());
+            let (y, x) = (element / self.across.window, element % self.across.window);
+            // SAFETY: as promised; each row is written once.
+            unsafe {
+                let to = to.add(n * wide);
+                self.lay_row(image.add(channel * self.area()), (y, x), first, count, to);
+                zero(to.add(count), wide - count);
+            }
+        }
+    }
+
     /// [`Sliding::lay_out`], compiled within its caller.
     #[inline(always)]
     unsafe fn lay_rows<T: Copy + Default>(
@@ -238,6 +274,14 @@ multiversion! {
     fn lay_out_by[I, T: (Copy + Default)](sliding: &Sliding, image: *const T, channels: usize, block: [usize; 3], to: *mut T) {
         // SAFETY: the promise of `lay_out`'s caller.
         unsafe { sliding.lay_rows(image, channels, block, to) }
+    }
+}
+
+multiversion! {
+    /// [`Sliding::lay_out_rows`], whose caller's promise this relies on: it is called from there alone.
+    fn lay_some_by[I, T: (Copy + Default)](sliding: &Sliding, image: *const T, rows: [usize; 2], block: [usize; 3], to: *mut T) {
+        // SAFETY: the promise of `lay_out_rows`'s caller.
+        unsafe { sliding.lay_some(image, rows, block, to) }
     }
 }
 

@@ -1,16 +1,17 @@
 //! The product of filters with the columns of images.
 
-use super::{Sliding, block_pixels, filled_up};
+use super::{Sliding, block_pixels, deep, filled_up, fits};
 use crate::exec::{Exec, Shared};
 use crate::matmul::{Element, Matrix, Product, matmul};
 use crate::scratch::with_scratch;
+use std::ops::Add;
 
 /// `out[image, group] = filters[group] · columns(images[image, group])`: filters are `[groups, made, taken · window]`, images
 /// `[batch, groups · taken, height, width]`, the result `[batch, groups · made, places down, places across]`, all dense.
 ///
 /// # Safety
-/// All can be read or written for these sizes; the output overlaps nothing; a column [fits](super::fits).
-pub unsafe fn correlate<T: Element + Default>(
+/// All can be read or written for these sizes; the output overlaps nothing.
+pub unsafe fn correlate<T: Element + Default + Add<Output = T>>(
     exec: &Exec<'_>,
     sliding: &Sliding,
     [batch, groups]: [usize; 2],
@@ -22,6 +23,11 @@ pub unsafe fn correlate<T: Element + Default>(
     let (pixels, area) = (sliding.pixels(), sliding.area());
     let depth = taken * sliding.window();
     if batch * groups * made * pixels == 0 {
+        return;
+    }
+    if !fits(depth, size_of::<T>()) {
+        // SAFETY: the caller's promise.
+        unsafe { deep::correlate(exec, sliding, [batch, groups], [taken, made], images, filters, out) };
         return;
     }
     let block = block_pixels(depth, pixels, size_of::<T>());

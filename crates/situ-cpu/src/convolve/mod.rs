@@ -3,13 +3,15 @@
 //!
 //! - [`Sliding`]: where a window's elements are read, for a convolution and for its gradient by the images alike;
 //! - [`correlate`]: `out[image] = filters · columns(image)`;
-//! - [`by_filter`]: `out = Σ upstream[image] · columns(image)ᵀ`.
+//! - [`by_filter`]: `out = Σ upstream[image] · columns(image)ᵀ`;
+//! - `deep`: both where a column is too long for a core's scratch memory, and is cut.
 //!
 //! Promises: the same bits for any number of threads, as the products have. Leaves to others: shapes, other formats, memory.
 
 mod by_filter;
 mod columns;
 mod correlate;
+mod deep;
 
 pub use by_filter::{by_filter, partial_len};
 pub use columns::{Axis, Sliding};
@@ -22,8 +24,7 @@ const COLUMN_BYTES: usize = 320 << 10;
 /// The products are fast where their columns are a multiple of this: blocks are filled up to it.
 const PANEL: usize = 32;
 
-/// Pixels of a block, for columns of `depth` elements of `size` bytes on images of `pixels`; at least one. A column that is too long
-/// for the scratch memory is an error of the caller's: see [`fits`].
+/// Pixels of a block, for columns of `depth` elements of `size` bytes, which [`fits`], on images of `pixels`; at least one.
 fn block_pixels(depth: usize, pixels: usize, size: usize) -> usize {
     // Beside its columns, a block has a strip of results.
     let most = (COLUMN_BYTES / ((depth + correlate::STRIP) * size)).max(1);
@@ -39,7 +40,7 @@ fn filled_up(pixels: usize) -> usize {
     if pixels < PANEL { pixels } else { pixels.next_multiple_of(PANEL) }
 }
 
-/// Whether a column of `depth` elements of `size` bytes can be laid out.
-pub fn fits(depth: usize, size: usize) -> bool {
+/// Whether a column of `depth` elements of `size` bytes is laid out as a whole.
+fn fits(depth: usize, size: usize) -> bool {
     depth.saturating_mul(size) <= MOST_BYTES / 2
 }

@@ -14,8 +14,8 @@ use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     for kind in [OpKind::Conv2d, OpKind::Conv2dByInput, OpKind::Conv2dByFilter] {
-        registry.add_where(kind, &[DType::F32], kernel::<f32>(), supports);
-        registry.add_where(kind, &[DType::F64], kernel::<f64>(), supports);
+        registry.add(kind, &[DType::F32], kernel::<f32>());
+        registry.add(kind, &[DType::F64], kernel::<f64>());
     }
 }
 
@@ -126,13 +126,6 @@ impl Plan {
     }
 }
 
-fn supports(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> bool {
-    plan(op, inputs).is_ok_and(|plan| {
-        let depth = plan.channels()[0] * plan.sliding().window();
-        convolve::fits(depth, inputs[0].dtype.size())
-    })
-}
-
 fn workspace<T>(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
     let Ok(plan) = plan(op, inputs) else { return 0 };
     match plan.memory(size_of::<T>()).iter().sum::<usize>() {
@@ -156,7 +149,7 @@ fn run<T: FloatElement + Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> 
     let out = start(&call.outputs[0]).cast::<T>();
     let batch = [input.batch, plan.groups];
     // SAFETY: the sizes are those that the op's rule inferred from these inputs, all dense; the workspace has room for what `memory` says,
-    // one part behind the other; a column fits, by `supports`.
+    // one part behind the other.
     unsafe {
         let turned = |arg: &Arg<'_>, image: Image, to: *mut T| -> *const T {
             if !plan.last() {
