@@ -1,6 +1,7 @@
 //! Fused elementwise programs, step by step on tiles that stay in cache; every dtype.
 //!
-//! A program is compiled when it is first seen by a thread and kept with it: calling a function again costs no compilation.
+//! A program is compiled when it is first seen, and what it was compiled to is kept with the program: a plan's programs stay compiled for as
+//! long as the plan, however many there are.
 
 use super::elementwise::{Broadcast, no_result};
 use super::{CpuKernel, start};
@@ -10,9 +11,6 @@ use situ_core::{DType, Result};
 use situ_device::{Call, Registry};
 use situ_ir::ops::{Program, Step};
 use situ_ir::{Op, OpKind};
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
 
 /// Elements worth a task of their own.
 const GRAIN: usize = 16 << 10;
@@ -20,8 +18,6 @@ const GRAIN: usize = 16 << 10;
 const GRAIN_FAR: usize = 128 << 10;
 /// Elements from which on a result is one of those.
 const FAR: usize = 4 << 20;
-/// Programs that each thread keeps.
-const KEPT: usize = 64;
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     registry.add_where(OpKind::Fused, &DType::ALL, CpuKernel::strided(run), |op, _, _| match op {
@@ -58,20 +54,32 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     })
 }
 
-/// The kernel of a program, compiled if this thread has not seen it.
-fn compiled(program: &Arc<Program>) -> Option<Rc<FusedKernel>> {
-    thread_local! {
-        static SEEN: RefCell<Vec<(Arc<Program>, Rc<FusedKernel>)>> = const { RefCell::new(Vec::new()) };
+/// The kernel of a program; `None` where some step has none.
+fn compiled(program: &Program) -> Option<&FusedKernel> {
+    program.compiled(FusedKernel::new)?.as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use situ_core::Scalar;
+    use situ_ir::ops::{Binary, BinaryKind, Register};
+
+    #[test]
+    fn hundreds_of_programs_are_compiled_once() {
+        let program = |n: usize| {
+            let steps = vec![
+                Step::Constant(Scalar::F32(n as f32)),
+                Step::Binary(Binary { kind: BinaryKind::Add }, Register(0), Register(1)),
+            ];
+            std::sync::Arc::new(Program::new(vec![DType::F32], steps, vec![Register(2)]).unwrap())
+        };
+        let programs: Vec<_> = (0..300).map(program).collect();
+        let all = || programs.iter().map(|p| compiled(p).unwrap()).collect::<Vec<_>>();
+        let (first, second) = (all(), all());
+        let again =
+            first.iter().zip(&second).filter(|(a, b)| !std::ptr::eq(&raw const ***a, &raw const ***b));
+        assert_eq!(again.count(), 0, "of 300 were compiled again");
+        assert_eq!(*programs[0], (*programs[0]).clone(), "what it was compiled to is no part of a program");
     }
-    SEEN.with_borrow_mut(|seen| {
-        if let Some((_, kernel)) = seen.iter().find(|(held, _)| Arc::ptr_eq(held, program)) {
-            return Some(kernel.clone());
-        }
-        let kernel = Rc::new(FusedKernel::new(program)?);
-        if seen.len() == KEPT {
-            seen.remove(0);
-        }
-        seen.push((program.clone(), kernel.clone()));
-        Some(kernel)
-    })
 }

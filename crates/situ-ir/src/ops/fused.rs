@@ -4,7 +4,10 @@ use super::{Attributes, Binary, Cast, Given, Op, Outputs, Rule, Unary, Where};
 use crate::gradient::{Application, Builder, Differentiability, Gradients};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
-use std::sync::Arc;
+use std::any::Any;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 /// A value within a fused program: an input, or the result of a step. Inputs come first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -63,6 +66,32 @@ pub struct Program {
     steps: Vec<Step>,
     dtypes: Vec<DType>,
     outputs: Vec<Register>,
+    compiled: Compiled,
+}
+
+/// What a program was compiled to, for as long as the program lives. It follows from the program, and so is no part of what programs are
+/// compared by; a copy is compiled anew.
+#[derive(Default)]
+struct Compiled(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl Clone for Compiled {
+    fn clone(&self) -> Compiled {
+        Compiled::default()
+    }
+}
+impl PartialEq for Compiled {
+    fn eq(&self, _: &Compiled) -> bool {
+        true
+    }
+}
+impl Eq for Compiled {}
+impl Hash for Compiled {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.get().is_some() { "compiled" } else { "not compiled" })
+    }
 }
 
 impl Program {
@@ -99,7 +128,13 @@ impl Program {
                 outputs.len()
             )));
         }
-        Ok(Program { inputs, steps, dtypes, outputs })
+        Ok(Program { inputs, steps, dtypes, outputs, compiled: Compiled::default() })
+    }
+
+    /// What the program was compiled to, by `compile` if this is the first time that anybody asks. There is one such form, that of the device
+    /// that compiles in the host's memory: `None` if it is of another type.
+    pub fn compiled<T: Any + Send + Sync>(&self, compile: impl FnOnce(&Program) -> T) -> Option<&T> {
+        self.compiled.0.get_or_init(|| Box::new(compile(self))).downcast_ref()
     }
 
     /// The dtypes of the inputs, which are the first registers.
