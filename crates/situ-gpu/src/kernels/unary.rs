@@ -84,9 +84,7 @@ fn float(kind: UnaryKind) -> (Math, &'static str) {
         UnaryKind::Floor => (Math::NONE, "floor(a)"),
         UnaryKind::Ceil => (Math::NONE, "ceil(a)"),
         UnaryKind::Round => (Math::NONE, "round(a)"),
-        UnaryKind::Clip => {
-            (Math::NONE, "select(min(max(a, bitcast<f32>(own.x)), bitcast<f32>(own.y)), a, is_nan(a))")
-        }
+        UnaryKind::Clip => (Math::NONE, "clip_of(a, bitcast<f32>(own.x), bitcast<f32>(own.y))"),
         UnaryKind::IsNan => (Math::NONE, "is_nan(a)"),
         UnaryKind::Not => (Math::NONE, ""),
     }

@@ -170,7 +170,9 @@ fn float_functions(of: u16, with: &[u16]) -> Vec<Step> {
         either.into_iter().chain([Sub, Div].map(|kind| binary(kind, other, of)))
     });
     let plain = [Neg, Abs, Square, Sqrt, Rsqrt, Reciprocal, Sign, Relu, Floor].map(Unary::new);
-    let more = [Unary::with(LeakyRelu, 0.1, 0.0), Unary::with(Clip, -1.0, 1e9)];
+    let clips = [(-1.0, 1e9), (-0.0, f64::INFINITY), (0.0, 2.0), (-2.0, -0.0)]
+        .map(|(low, high)| Unary::with(Clip, low, high));
+    let more = clips.into_iter().chain([Unary::with(LeakyRelu, 0.1, 0.0)]);
     pairs.chain(plain.into_iter().chain(more).map(|op| Step::Unary(op, r(of)))).collect()
 }
 

@@ -14,14 +14,20 @@ fn copy_sign(x: f32, s: f32) -> f32 {
 // (a + b) - a, which is where error terms come from. A sum, because hiding twice must not cancel either.
 fn hide(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) + p(62u)); }
 fn hide_whole(x: i32) -> i32 { return x + bitcast<i32>(p(62u)); }
-// The larger or the smaller; NaN if either is.
+// The larger or the smaller; NaN if either is. Compared by a hidden copy: drivers know a choice between what was compared as their
+// own min or max, which may give either of two zeros.
 fn max_nan(a: f32, b: f32) -> f32 {
     if is_nan(a) { return a; }
     if is_nan(b) { return b; }
-    return select(b, a, a > b);
+    return select(b, a, hide(a) > b);
 }
 fn min_nan(a: f32, b: f32) -> f32 {
     if is_nan(a) { return a; }
     if is_nan(b) { return b; }
-    return select(b, a, a < b);
+    return select(b, a, hide(a) < b);
+}
+fn clip_of(x: f32, low: f32, high: f32) -> f32 {
+    if is_nan(x) { return x; }
+    let y = select(x, low, hide(x) < low);
+    return select(y, high, hide(y) > high);
 }
