@@ -39,7 +39,7 @@ impl Class {
     pub(crate) fn of(bytes: usize) -> Class {
         match bytes {
             ..=SMALL => Class::Small,
-            ..=LARGE => Class::Shared,
+            _ if bytes <= LARGE => Class::Shared,
             _ => Class::Own,
         }
     }

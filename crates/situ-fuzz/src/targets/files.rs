@@ -143,7 +143,7 @@ pub(super) fn calibration(bytes: &[u8]) -> bool {
         std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{error}"));
         store::load(&folder.0, cpu())
     });
-    let Some(found) = found else { return false };
+    let Ok(Some(found)) = found else { return false };
     for line in &found.model.lines {
         let seconds = line.seconds(1e12, 1e12);
         assert!(seconds.is_finite() && seconds >= 0.0, "{line:?}");

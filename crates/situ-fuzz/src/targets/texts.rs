@@ -32,7 +32,7 @@ pub(super) fn graphs() -> Vec<Vec<u8>> {
     let of = |f: Function, inputs: &[&Tensor]| f.graph(inputs).map(|g| g.to_string().into_bytes());
     let graphs = [
         of(Function::new(|x| x.square()?.sum(&[0])), &[&x]),
-        of(Function::new(|x| x.softmax(-1)?.log()?.transpose(0, 1)?.matmul(x)), &[&x]),
+        of(Function::new(|x| x.softmax(-1)?.log()?.transpose(&[1, 0])?.matmul(x)), &[&x]),
         of(Function::new(|x| situ_tensor::where_(&x.greater(x)?, x, &x.exp()?)), &[&x]),
     ];
     graphs.into_iter().flatten().collect()

@@ -150,7 +150,8 @@ impl Lowering<'_> {
     /// What leaves the call as a small part of a large buffer leaves as a copy, so that it does not hold the buffer.
     fn compact(&mut self, value: Value, operand: Operand) -> Result<Operand> {
         let Buffer { device, bytes, .. } = self.buffers[operand.buffer];
-        if !wastes(operand.bytes(), bytes) || !self.can_make_dense(device, operand.dtype) {
+        let ty = TensorType::new(operand.dtype, *operand.layout.shape());
+        if !wastes(operand.bytes(), bytes) || !self.can_make_dense(device, ty) {
             return Ok(operand);
         }
         self.made_dense(value, operand, device, value.node)

@@ -13,7 +13,7 @@ fn skewed(count: usize, limit: usize) -> Vec<i32> {
     (0..count)
         .map(|i| {
             let mixed = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-            let below = if mixed % 3 == 0 { limit.min(3) } else { limit };
+            let below = if mixed.is_multiple_of(3) { limit.min(3) } else { limit };
             (mixed as usize / 3 % below) as i32
         })
         .collect()
