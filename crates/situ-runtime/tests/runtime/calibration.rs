@@ -64,7 +64,8 @@ fn a_calibration_that_makes_no_sense_is_named_and_not_used() -> Result<()> {
     };
     let good = build()?.logical_device(&GPU.spec())?.costs().clone();
     let profile = build()?.logical_device(&GPU.spec())?.profile().clone();
-    let spoil: [(&str, fn(&mut CostModel)); 5] = [
+    type Spoil = fn(&mut CostModel);
+    let spoil: [(&str, Spoil); 5] = [
         ("latency of upload is -1e0", |model| model.upload.latency = -1.0),
         ("per_byte of upload is 0e0", |model| model.upload.per_byte = 0.0),
         ("per_byte of download is 0e0", |model| model.download.per_byte = 0.0),
