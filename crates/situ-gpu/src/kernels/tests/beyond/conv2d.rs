@@ -139,7 +139,7 @@ fn many_images_channels_and_taps_are_all_counted() {
             Case { taken: 2, out: 1_200, image: [5, 5], dilation: 2, padding: 2, ..PLAIN },
             Case { batch: 2, taken: 900, out: 4, groups: 2, image: [4, 6], filter: [2, 5], ..PLAIN },
             // A filter of many taps, and images that are one long line.
-            Case { taken: 1, out: 2, image: [101, 103], filter: [100, 101], ..PLAIN },
+            Case { taken: 1, image: [84, 101], filter: [83, 100], ..PLAIN },
             Case { taken: 1, out: 1, image: [1, 13_000], filter: [1, 12_000], ..PLAIN },
             Case { batch: 2, taken: 1, out: 2, image: [3, 20_000], filter: [1, 2], ..PLAIN },
         ] {
