@@ -150,7 +150,7 @@ fn check_demo(demo: &Value) {
     assert_eq!(fallback["device"], "CPU:0");
     assert_eq!(fallback["warnings"].as_array().unwrap().len(), 1, "{fallback:#}");
     let refusal = &demo["refusal"];
-    assert_eq!((&refusal["limit"], &refusal["requested"]), (&(64 << 20).into(), &(256 << 20).into()));
+    assert_eq!((&refusal["limit"], &refusal["requested"]), (&(64 << 20).into(), &(96 << 20).into()));
     assert!(refusal["error"].as_str().unwrap().starts_with("out of memory"));
     assert_eq!(refusal["survivor_sum"].as_f64(), Some(f64::from(4 << 20)));
 }

@@ -1,7 +1,7 @@
 //! Steps of optimizers on variables, where the variables live.
 
 use crate::apply::apply_all;
-use crate::scope::current_request;
+use crate::scope::{current_request, line_of};
 use crate::tensor::Tensor;
 use crate::trace::is_tracing;
 use crate::variable::{Turn, Variable};
@@ -36,7 +36,7 @@ impl Variable {
                 "give as many variables as Update::states says",
             ));
         }
-        let location = Location::caller();
+        let location = line_of(Location::caller());
         if is_tracing() {
             let made = self.stepped(update, gradient, rates, state, &request, location)?;
             return std::iter::once(&self).chain(state).zip(&made).try_for_each(|(v, new)| v.assign(new));

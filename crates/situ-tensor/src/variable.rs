@@ -8,7 +8,7 @@
 //! `together`). A value never depends on anything that may still turn out bad: it is waited for before it is taken.
 
 use crate::apply::{apply_on, apply_with};
-use crate::scope::{current_request, on_device};
+use crate::scope::{current_request, line_of, on_device};
 use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{self, is_tracing};
@@ -204,7 +204,7 @@ impl Variable {
             return trace::assign_variable("assign", self, value);
         }
         let _turn = self.turn(true);
-        let placed = self.placed(value, Location::caller())?;
+        let placed = self.placed(value, line_of(Location::caller()))?;
         self.set(placed);
         Ok(())
     }
@@ -227,13 +227,13 @@ impl Variable {
     /// Adds to the value, where the variable lives.
     #[track_caller]
     pub fn assign_add(&self, amount: &Tensor) -> Result<()> {
-        self.update("assign_add", BinaryKind::Add, amount, Location::caller())
+        self.update("assign_add", BinaryKind::Add, amount, line_of(Location::caller()))
     }
 
     /// Subtracts from the value, where the variable lives.
     #[track_caller]
     pub fn assign_sub(&self, amount: &Tensor) -> Result<()> {
-        self.update("assign_sub", BinaryKind::Sub, amount, Location::caller())
+        self.update("assign_sub", BinaryKind::Sub, amount, line_of(Location::caller()))
     }
 
     fn update(

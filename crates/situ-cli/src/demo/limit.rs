@@ -25,8 +25,8 @@ pub(crate) fn run() -> Result<Refusal> {
 
     let _there = situ::device(&name)?;
     let survivor = situ::ones(&[4, 1024, 1024], DType::F32)?;
-    let Error::OutOfMemory(report) = (match situ::zeros(&[64, 1024, 1024], DType::F32) {
-        Ok(_) => bail!("256 MiB were allocated under a limit of 64 MiB"),
+    let Error::OutOfMemory(report) = (match situ::zeros(&[24, 1024, 1024], DType::F32) {
+        Ok(_) => bail!("96 MiB were allocated under a limit of 64 MiB"),
         Err(error) => error,
     }) else {
         bail!("the allocation failed for another reason than memory");

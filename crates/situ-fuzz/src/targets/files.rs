@@ -46,7 +46,7 @@ fn with_file<T>(bytes: &[u8], read: impl FnOnce(&Path) -> T) -> T {
 fn written(write: impl FnOnce(&Path) -> Result<()>) -> Vec<u8> {
     FOLDER.with(|folder| {
         let path = folder.0.join("seed");
-        write(&path).and_then(|()| Ok(std::fs::read(&path).unwrap_or_default())).unwrap_or_default()
+        write(&path).map(|()| std::fs::read(&path).unwrap_or_default()).unwrap_or_default()
     })
 }
 
@@ -75,7 +75,7 @@ pub(super) fn idx(bytes: &[u8]) -> bool {
 }
 
 pub(super) fn csvs() -> Vec<Vec<u8>> {
-    let texts = ["length,width,kind\n5.1,3.5,a\n4.9,3.0,b\n", "a;b\n\"x\"\"y\";1\n;nan\n02134;1e400\n", ""];
+    let texts = ["length,width,kind\n5.1,3.5,a\n4.9,3.0,b\n", "a;b\n\"x\"\"y\";1\n;nan\n02134;1e400\n"];
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 

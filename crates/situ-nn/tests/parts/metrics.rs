@@ -133,12 +133,12 @@ fn predictions_are_counted_exactly_wherever_they_lie() -> Result<()> {
         for at in 0..thresholds {
             let level = (at as f64 / (thresholds - 1) as f64) as f32;
             for p in [level, level.next_up(), level.next_down(), level + 0.3 / thresholds as f32] {
-                all.push((p, all.len() % 3 == 0));
+                all.push((p, all.len().is_multiple_of(3)));
             }
         }
         let odd = [-5.0, -1e-7, -1e-8, -0.0, 1.0, 1.0000001, 1.0000002, 7.0, 1e30, f32::MIN, f32::INFINITY];
         for p in odd.into_iter().chain([f32::NEG_INFINITY, f32::NAN, f32::NAN]) {
-            all.push((p, all.len() % 2 == 0));
+            all.push((p, all.len().is_multiple_of(2)));
         }
         let predicted: Vec<f32> = all.iter().map(|(p, _)| *p).collect();
         let target: Vec<f32> = all.iter().map(|(_, yes)| f32::from(u8::from(*yes))).collect();

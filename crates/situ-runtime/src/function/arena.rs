@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_buffer_larger_than_a_chunk_has_no_place() {
-        let with = |bytes| [lived(64, 0, 0, 1), lived(bytes, 0, 1, 2)];
+        let with = |bytes| [lived(64, 0, 0, 1), lived(bytes, 0, 2, 3)];
         assert_eq!(pack(&with(512), 64, 512).unwrap().1, 512);
         for bytes in [513, 576, usize::MAX] {
             assert_eq!(pack(&with(bytes), 64, 512), Err(1), "{bytes}");

@@ -1,9 +1,9 @@
 //! Memory: figures, limits, growth, and giving back.
 
-use situ_core::{DType, DeviceSpec, Error, Policy, Result};
+use situ_core::{DType, DeviceSpec, Error, Policy, Reason, Result};
 use situ_device::DeviceClass;
 use situ_runtime::{LogicalConfig, MemoryInfo, Runtime};
-use situ_tensor::{Tensor, device, with_device, with_runtime, zeros};
+use situ_tensor::{Tensor, device, fallback_policy, with_device, with_runtime, zeros};
 use situ_testkit::machines::{CPU, GPU, cpu, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
 
@@ -94,10 +94,13 @@ fn reserved_never_passes_the_limit_and_counts_staging_once() -> Result<()> {
 }
 
 #[test]
-fn a_budget_too_small_to_open_a_device_is_an_error_that_says_so() -> Result<()> {
+fn a_budget_too_small_to_open_a_device_is_a_fallback_or_an_error_that_says_so() -> Result<()> {
     let runtime = cpu_and(&[&SimulatedGpu::new().staging(1 << 20)]);
     runtime.set_logical_devices(GPU, &[LogicalConfig::limit(1 << 10)])?;
     with_runtime(&runtime, || {
+        let elsewhere = with_device("/GPU:0", || floats(3))?;
+        assert_eq!((elsewhere.device(), elsewhere.reason()), (CPU, Reason::Unopened { wanted: GPU }));
+        let _strict = fallback_policy(Policy::Forbid);
         let error = with_device("/GPU:0", || floats(3)).unwrap_err();
         assert!(error.to_string().contains("open GPU:0"), "{error}");
         // Without a scope, there is still the CPU.
@@ -116,8 +119,9 @@ fn with_growth_off_the_whole_limit_is_taken_at_first_use() -> Result<()> {
         assert_eq!(info(&runtime, "/GPU:0").reserved, 0);
         let a = floats(16)?;
         assert_eq!(info(&runtime, "/GPU:0").reserved, 3 << 20);
-        let error = floats(300 << 10).unwrap_err();
-        assert!(error.to_string().contains("largest buffer of 1.0 MiB"), "{error}");
+        let elsewhere = floats(300 << 10)?;
+        assert_eq!(elsewhere.device(), CPU);
+        assert!(elsewhere.reason().to_string().contains("1.0 MiB is the most"), "{}", elsewhere.reason());
         let error = (0..4).try_fold(vec![], |mut held, _| {
             held.push(floats(250 << 10)?);
             Result::<Vec<Tensor>>::Ok(held)

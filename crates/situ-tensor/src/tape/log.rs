@@ -3,6 +3,7 @@
 //! A tensor handle carries its place in the list, so that recording needs no search: an op is recorded if an input's place is in the
 //! current list. The list ends with the last tape, and places in an ended list mean nothing.
 
+use crate::scope::line_of;
 use crate::tensor::Tensor;
 use crate::variable::Variable;
 use situ_core::Request;
@@ -194,7 +195,7 @@ pub(crate) fn read_of(variable: &Variable, value: Tensor) -> Tensor {
     if log == 0 || !value.dtype().is_float() {
         return value;
     }
-    let location = Location::caller();
+    let location = line_of(Location::caller());
     LOG.with_borrow_mut(|held| {
         let hint = variable.place();
         let at = |(known, step): &(Variable, u32)| known.is_same(variable).then_some(*step);
@@ -235,7 +236,7 @@ pub(super) fn variable_id(variable: &Variable) -> Option<ValueId> {
 pub(super) fn watch(log: u32, tensor: &Tensor) -> Tensor {
     let made = if tensor.node().log == log { Made::Op(Dense.into()) } else { Made::Given };
     let inputs: &[&Tensor] = if matches!(made, Made::Given) { &[] } else { &[tensor] };
-    record(log, made, inputs, tensor.clone(), Request::default(), Location::caller())
+    record(log, made, inputs, tensor.clone(), Request::default(), line_of(Location::caller()))
 }
 
 /// Begins a tape: its log, and its first record.
