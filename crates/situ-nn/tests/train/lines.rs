@@ -11,7 +11,8 @@ fn here(function: &Function, inputs: &[&Tensor]) -> Result<()> {
     let elsewhere: Vec<String> = places
         .iter()
         .map(|place| format!("{} {}", place.full_name(), place.source))
-        .filter(|text| !text.contains(file!()))
+        // A number that the function captured was made before it: it is of no line.
+        .filter(|text| !text.contains(file!()) && text != "fill unknown")
         .collect();
     assert!(elsewhere.is_empty(), "{elsewhere:#?}");
     Ok(())
