@@ -45,7 +45,9 @@ impl Limits {
             for mount in mounts.iter().filter(|mount| mount.holds(&group)) {
                 let top = below(root, &mount.at);
                 for folder in folders(&top, &within(&mount.top, &group.path)) {
-                    least.meet(memory_of(&folder), cpus_of(&folder));
+                    let memory = group.has("memory").then(|| memory_of(&folder)).flatten();
+                    let cpus = group.has("cpu").then(|| cpus_of(&folder)).flatten();
+                    least.meet(memory, cpus);
                 }
             }
         }
@@ -55,6 +57,13 @@ impl Limits {
     fn meet(&mut self, memory: Option<usize>, cpus: Option<usize>) {
         self.memory = [self.memory, memory].into_iter().flatten().min();
         self.cpus = [self.cpus, cpus].into_iter().flatten().min();
+    }
+}
+
+impl Group {
+    /// Whether a controller is one of its tree's.
+    fn has(&self, controller: &str) -> bool {
+        self.controllers.as_ref().is_none_or(|list| list.iter().any(|name| name == controller))
     }
 }
 
