@@ -10,7 +10,7 @@ help:
 	@echo "make demo    trains a classifier across the devices there are, says why, and writes report.html"
 	@echo "make test    set up what is missing, then run every test"
 	@echo "make test-all   the same, then the report page in Chromium and our event files in TensorBoard (installs both)"
-	@echo "make soak    the random tests, for longer"
+	@echo "make soak    the random tests, for longer, and every op at every large size"
 	@echo "make fuzz    every parser under cargo fuzz, a minute each (FUZZ_SECONDS; installs cargo-fuzz)"
 	@echo "make sanitize   unit tests of situ-cpu, situ-runtime and situ-gpu under AddressSanitizer and ThreadSanitizer"
 	@echo "make lint    formatting, clippy, documentation warnings"
@@ -32,12 +32,14 @@ test-all: test
 	PATH="$(CURDIR)/.venv-tensorboard/bin:$$PATH" $(CARGO) test --workspace --test page --test tensorboard -- --nocapture
 
 # Random graphs through the placer; random programs on any placement: 50,000 on simulated devices, 3,000 on the machine's GPU;
-# 1,000 runs of training on the CPU and as many on the GPU that meet a bad label or index.
+# 1,000 runs of training on the CPU and as many on the GPU that meet a bad label or index; every op at every
+# large size, which takes some GiB of memory.
 soak: setup
 	SITU_SOAK=100000 $(CARGO) test --release -p situ-place --test model no_answer_breaks_a_rule -- --nocapture
 	SITU_RECIPES=50000 SITU_GPU_RECIPES=3000 $(CARGO) nextest run --no-fail-fast -p situ-tensor --test any_placement
 	SITU_PROGRAMS=100000 SITU_GPU_PROGRAMS=20000 $(CARGO) nextest run --no-fail-fast -p situ-tensor --test function_is_eager
 	SITU_BAD_BATCHES=1000 $(CARGO) nextest run --no-fail-fast -p situ-nn --test train bad_label
+	SITU_LARGE=all $(CARGO) nextest run --release --no-fail-fast -j 1 -p situ-tensor --test large
 
 fuzz:
 	CARGO="$(CARGO)" scripts/fuzz.sh

@@ -7,6 +7,9 @@ use crate::multiversion;
 
 /// Columns done together, so that their maxima and sums stay in the first-level cache.
 const TILE: usize = 256;
+/// Rows whose exponentials are added up in one chain. The sums of such blocks are added with what each addition loses, so that the error does
+/// not grow with the length.
+const BLOCK: usize = 64;
 
 /// The softmax, or its logarithm, over the middle of `[outer, length, inner]`.
 ///
@@ -43,12 +46,18 @@ pub unsafe fn softmax_columns<T: Float>(
             for row in 0..length {
                 raise(exec.level, x(row), shift);
             }
-            for row in 0..length {
-                if log {
-                    add_exponentials(exec.level, x(row), shift, total);
-                } else {
-                    write_exponentials(exec.level, x(row), shift, total, y(row));
+            let (mut part, mut lost) = ([T::ZERO; TILE], [T::ZERO; TILE]);
+            let (part, lost) = (&mut part[..columns], &mut lost[..columns]);
+            for block in (0..length).step_by(BLOCK) {
+                part.fill(T::ZERO);
+                for row in block..length.min(block + BLOCK) {
+                    if log {
+                        add_exponentials(exec.level, x(row), shift, part);
+                    } else {
+                        write_exponentials(exec.level, x(row), shift, part, y(row));
+                    }
                 }
+                add_block(exec.level, part, total, lost);
             }
             finish_totals(exec.level, log, total);
             for row in 0..length {
@@ -83,6 +92,17 @@ multiversion! {
     fn add_exponentials[I, T: (Float)](x: &[T], shift: &[T], total: &mut [T]) {
         for ((x, shift), total) in x.iter().zip(shift).zip(total) {
             *total = *total + (*x - *shift).exp_nonpositive::<I>();
+        }
+    }
+}
+
+multiversion! {
+    fn add_block[I, T: (Float)](part: &[T], total: &mut [T], lost: &mut [T]) {
+        for ((part, total), lost) in part.iter().zip(total).zip(lost) {
+            let added = *part - *lost;
+            let sum = *total + added;
+            *lost = (sum - *total) - added;
+            *total = sum;
         }
     }
 }

@@ -526,6 +526,8 @@ fn number(value: f64, place: impl FnOnce() -> String) -> Result<(), GraphError> 
         _ if value < 0.0 => "is negative",
         _ => "is beyond 1e100, the largest figure that a graph may have",
     };
+    // 1e308 is a digit and 308 zeros otherwise.
+    let value = if value.abs() < 1e16 { value.to_string() } else { format!("{value:e}") };
     Err(GraphError::at(place(), format!("{value} {why}")))
 }
 

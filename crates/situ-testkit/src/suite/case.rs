@@ -163,24 +163,27 @@ impl Case {
         Expected { array: array.flushed(), scale }
     }
 
-    /// The op and its dtypes, by which kernels are absent or present: `gather f32,i64`, `cast f32 -> i32`.
+    /// The op and its dtypes, by which kernels are absent or present.
     pub fn signature(&self) -> String {
-        let mut inputs: Vec<&str> = self.inputs.iter().map(|i| i.dtype().name()).collect();
-        if inputs.iter().all(|d| *d == inputs[0]) {
-            inputs.truncate(1);
-        }
         let types: Vec<TensorType> =
             self.inputs.iter().map(|i| TensorType::new(i.dtype(), *i.layout().shape())).collect();
-        let out = self.op.infer(&types).map_or("?", |out| out[0].dtype.name());
-        match inputs.as_slice() {
-            [] => format!("{} {out}", self.op.name()),
-            [one] if *one == out => format!("{} {one}", self.op.name()),
-            // What the result is follows from the op, but for casts and one-hot rows.
-            list if !matches!(self.op, Op::Cast(_) | Op::OneHot(_)) => {
-                format!("{} {}", self.op.name(), list.join(","))
-            }
-            list => format!("{} {} -> {out}", self.op.name(), list.join(",")),
-        }
+        signature(&self.op, &types)
+    }
+}
+
+/// An op and its dtypes, as the lists of absent kernels have them: `gather f32,i64`, `cast f32 -> i32`.
+pub(super) fn signature(op: &Op, types: &[TensorType]) -> String {
+    let mut inputs: Vec<&str> = types.iter().map(|t| t.dtype.name()).collect();
+    if inputs.iter().all(|d| *d == inputs[0]) {
+        inputs.truncate(1);
+    }
+    let out = op.infer(types).map_or("?", |out| out[0].dtype.name());
+    match inputs.as_slice() {
+        [] => format!("{} {out}", op.name()),
+        [one] if *one == out => format!("{} {one}", op.name()),
+        // What the result is follows from the op, but for casts and one-hot rows.
+        list if !matches!(op, Op::Cast(_) | Op::OneHot(_)) => format!("{} {}", op.name(), list.join(",")),
+        list => format!("{} {} -> {out}", op.name(), list.join(",")),
     }
 }
 

@@ -47,7 +47,7 @@ fn close(got: &Array, want: &Expected, at: usize, bound: Bound) -> bool {
     }
 }
 
-fn real_close(dtype: DType, got: f64, want: f64, scale: f64, bound: Bound) -> bool {
+pub(super) fn real_close(dtype: DType, got: f64, want: f64, scale: f64, bound: Bound) -> bool {
     let rounded = round(dtype, want);
     if got.is_nan() || rounded.is_nan() {
         return got.is_nan() && rounded.is_nan();

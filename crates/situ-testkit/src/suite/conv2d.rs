@@ -53,11 +53,11 @@ pub(super) fn cases(list: &mut Vec<Case>) {
     }
 }
 
-fn image(format: Format, [n, c, h, w]: [usize; 4]) -> [usize; 4] {
+pub(super) fn image(format: Format, [n, c, h, w]: [usize; 4]) -> [usize; 4] {
     if format == Format::ChannelsFirst { [n, c, h, w] } else { [n, h, w, c] }
 }
 
-fn filter(format: Format, [o, i, h, w]: [usize; 4]) -> [usize; 4] {
+pub(super) fn filter(format: Format, [o, i, h, w]: [usize; 4]) -> [usize; 4] {
     if format == Format::ChannelsFirst { [o, i, h, w] } else { [h, w, i, o] }
 }
 
@@ -90,14 +90,14 @@ fn of_row(list: &mut Vec<Case>, noise: &mut Noise, dtype: DType, format: Format,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+pub(super) enum What {
     Forward,
     ByInput,
     ByFilter,
 }
 
 #[derive(Clone, Copy)]
-struct Sizes {
+pub(super) struct Sizes {
     conv: Conv2d,
     x: [usize; 4],
     f: [usize; 4],
@@ -105,10 +105,13 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes in the order batch, channels, height, width, whatever the format is.
     fn forward(conv: &Conv2d, x: &Array, f: &Array) -> Sizes {
+        Sizes::of(conv, &x.dims, &f.dims)
+    }
+
+    /// Sizes in the order batch, channels, height, width, whatever the format of the images and filters is.
+    pub(super) fn of(conv: &Conv2d, a: &[usize], b: &[usize]) -> Sizes {
         let last = conv.window.format == Format::ChannelsLast;
-        let (a, b) = (&x.dims, &f.dims);
         let x = if last { [a[0], a[3], a[1], a[2]] } else { [a[0], a[1], a[2], a[3]] };
         let f = if last { [b[3], b[2], b[0], b[1]] } else { [b[0], b[1], b[2], b[3]] };
         let places = |n: usize| {
@@ -119,7 +122,7 @@ impl Sizes {
     }
 
     /// Every product of the convolution, added to where it belongs.
-    fn sum(&self, what: What, a: &Array, b: &Array) -> Expected {
+    pub(super) fn sum(&self, what: What, a: &Array, b: &Array) -> Expected {
         let Sizes { conv, x, f, y } = *self;
         let last = conv.window.format == Format::ChannelsLast;
         let at = |dims: [usize; 4], [n, c, h, w]: [usize; 4]| {

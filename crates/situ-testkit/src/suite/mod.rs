@@ -9,6 +9,7 @@ pub mod absent;
 pub mod case;
 pub mod compare;
 pub mod gradients;
+pub mod large;
 pub mod run;
 
 mod batch_norm;

@@ -58,11 +58,11 @@ pub(super) fn cases(list: &mut Vec<Case>) {
     }
 }
 
-fn shaped(format: Format, [n, c, h, w]: [usize; 4]) -> [usize; 4] {
+pub(super) fn shaped(format: Format, [n, c, h, w]: [usize; 4]) -> [usize; 4] {
     if format == Format::ChannelsFirst { [n, c, h, w] } else { [n, h, w, c] }
 }
 
-fn places(pool: &Pool2d, [n, c, h, w]: [usize; 4]) -> [usize; 4] {
+pub(super) fn places(pool: &Pool2d, [n, c, h, w]: [usize; 4]) -> [usize; 4] {
     let along = |axis: usize, size: usize| {
         let window = &pool.window;
         let whole = size + window.padding[axis][0] + window.padding[axis][1];
@@ -72,7 +72,7 @@ fn places(pool: &Pool2d, [n, c, h, w]: [usize; 4]) -> [usize; 4] {
 }
 
 /// The pooled images; or, with a gradient by them, the gradient by the images.
-fn pooled(pool: &Pool2d, dims: [usize; 4], x: &Array, upstream: Option<&Array>) -> Expected {
+pub(super) fn pooled(pool: &Pool2d, dims: [usize; 4], x: &Array, upstream: Option<&Array>) -> Expected {
     let out = places(pool, dims);
     let last = pool.window.format == Format::ChannelsLast;
     let at = |dims: [usize; 4], [n, c, h, w]: [usize; 4]| {

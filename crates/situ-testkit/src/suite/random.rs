@@ -158,7 +158,7 @@ fn normal_f64(op: Random, i: usize) -> f64 {
 }
 
 /// Element `i` of a permutation of `n`: a keyed network over the next power of four, walked until it is below n.
-fn permuted(op: Random, i: usize, n: usize) -> i64 {
+pub(super) fn permuted(op: Random, i: usize, n: usize) -> i64 {
     let half = (4..).find(|h| n <= 1usize << (2 * h)).expect("n is finite");
     let keys = [philox(op.seed, op.stream, 0), philox(op.seed, op.stream, 1)].concat();
     let mut number = i as u32;
