@@ -13,7 +13,7 @@ use std::sync::Arc;
 struct SmallHost(Arc<dyn Physical>, Description);
 
 impl SmallHost {
-    fn new(memory: usize) -> Arc<dyn Physical> {
+    fn physical(memory: usize) -> Arc<dyn Physical> {
         let cpu = situ_cpu::physical();
         let description = Description { memory: Some(memory), ..cpu.description().clone() };
         Arc::new(SmallHost(cpu, description))
@@ -34,7 +34,7 @@ impl Physical for SmallHost {
 const LIMIT: usize = 900 << 20;
 
 fn host_and(gpu: Option<SimulatedGpu>) -> Runtime {
-    let mut devices = vec![SmallHost::new(1000 << 20)];
+    let mut devices = vec![SmallHost::physical(1000 << 20)];
     devices.extend(gpu.map(|gpu| gpu.physical()));
     runtime(devices)
 }

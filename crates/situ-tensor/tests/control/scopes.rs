@@ -49,7 +49,7 @@ fn an_impossible_scope_in_a_branch_is_an_error_where_fallback_is_forbidden() -> 
         refused(under("/GPU:7"));
         refused(Function::new(|x| {
             let body = |s: &[Tensor]| Ok(vec![with_device("/GPU:7", || s[0].tanh())?]);
-            Ok(only(while_loop(&[x.clone()], |s| is_up(&s[0]), body)?))
+            Ok(only(while_loop(std::slice::from_ref(x), |s| is_up(&s[0]), body)?))
         }));
         drop(_strict);
         // The policy of the branch itself, in a program that allows fallbacks.

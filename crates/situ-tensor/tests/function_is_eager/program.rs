@@ -28,13 +28,13 @@ const SPECIAL: [f64; 16] = [
 ];
 const DTYPES: [DType; 6] = [DType::F32, DType::F32, DType::I32, DType::Bool, DType::F64, DType::U8];
 /// Values that a program starts from.
-pub const LEAVES: usize = 3;
+pub(crate) const LEAVES: usize = 3;
 /// No value has more elements.
 const MOST: usize = 2000;
 
 /// A step on the values before it, by their numbers.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(crate) enum Step {
     Unary(UnaryKind, usize),
     Clip(usize, f64, f64),
     Binary(BinaryKind, usize, usize),
@@ -68,7 +68,7 @@ pub enum Step {
 
 /// A program.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub(crate) struct Program {
     pub leaves: [DType; LEAVES],
     pub steps: Vec<Step>,
 }
@@ -79,7 +79,7 @@ fn pick<T: Copy>(noise: &mut Noise, list: &[T]) -> T {
 
 impl Program {
     /// The program of a seed.
-    pub fn random(seed: u64) -> Program {
+    pub(crate) fn random(seed: u64) -> Program {
         let noise = &mut Noise::named(&format!("program {seed}"));
         let leaves = [0; LEAVES].map(|_| if noise.below(9) == 0 { DType::I64 } else { pick(noise, &DTYPES) });
         let count = 2 + noise.below(12);
@@ -87,7 +87,7 @@ impl Program {
     }
 
     /// What it starts from.
-    pub fn data(&self, seed: u64) -> Result<Vec<Tensor>> {
+    pub(crate) fn data(&self, seed: u64) -> Result<Vec<Tensor>> {
         let noise = &mut Noise::named(&format!("program {seed}: data"));
         let mut number = || match noise.below(3) {
             0 => pick(noise, &SPECIAL),
@@ -101,7 +101,7 @@ impl Program {
     }
 
     /// Every value that it makes; `None` where a step did not fit.
-    pub fn run(&self, leaves: &[Tensor]) -> Vec<Option<Tensor>> {
+    pub(crate) fn run(&self, leaves: &[Tensor]) -> Vec<Option<Tensor>> {
         let mut values: Vec<Option<Tensor>> = leaves.iter().cloned().map(Some).collect();
         follow(&self.steps, &mut values);
         values.split_off(leaves.len())
