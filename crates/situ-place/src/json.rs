@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use situ_core::visible;
 
-/// Reads a value; control characters in its texts and names are as [`visible`] writes them.
+/// Reads a value; control characters in its texts and names are as [`visible()`] writes them.
 pub fn from_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     if !may_hide(text) {
         return serde_json::from_str(text);
