@@ -166,7 +166,9 @@ fn the_area_under_a_curve_takes_memory_for_the_predictions_and_not_for_each_thre
         let p = situ_tensor::random::uniform(&[count], 0.0, 1.0)?;
         let t = p.greater(&constant(&[0.5f32], &[1])?)?;
         let auc = Auc::roc();
-        assert_eq!(auc.figure(&auc.batch(&p, &t)?.to_vec::<f32>()?), 1.0);
+        // Perfect but for what lies between the two thresholds around the limit.
+        let area = auc.figure(&auc.batch(&p, &t)?.to_vec::<f32>()?);
+        assert!((0.9999..=1.0).contains(&area), "{area}");
         let peak = runtime.memory_info(&"/CPU:0".parse().unwrap())?.peak;
         assert!(peak < 16 * 4 * count, "{peak} bytes for {count} predictions");
         Ok(())
