@@ -150,6 +150,22 @@ impl Function {
         self.with_passes(|options| options.without(pass))
     }
 
+    /// The same function with a pass of the compiler that is off because it rounds differently: `cross_entropy`, which makes one op of
+    /// `Σ labels · log_softmax(logits)`.
+    ///
+    /// ```
+    /// use situ_tensor::Function;
+    /// # fn main() -> situ_core::Result<()> {
+    /// let loss = Function::new2(|x, y| x.log_softmax(-1)?.mul(y)?.sum(&[-1])?.neg()).with("cross_entropy")?;
+    /// let (x, y) = (situ_tensor::zeros(&[1, 4], situ_core::DType::F32)?, situ_tensor::eye(1, 4, situ_core::DType::F32)?);
+    /// let names: Vec<String> = loss.places(&[&x, &y])?.into_iter().map(|place| place.name).collect();
+    /// assert!(names.iter().any(|name| name.contains("softmax_cross_entropy")), "{names:?}");
+    /// # Ok(()) }
+    /// ```
+    pub fn with(self, pass: &str) -> Result<Function> {
+        self.with_passes(|options| options.with(pass))
+    }
+
     /// The same function, its graph run as it was traced.
     pub fn without_passes(self) -> Function {
         Function { passes: Options::nothing(), variants: RwLock::default(), ..self }

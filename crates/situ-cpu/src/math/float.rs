@@ -242,6 +242,11 @@ impl Float for f64 {
     }
     #[inline(always)]
     fn pow<I: Isa>(self, y: f64) -> f64 {
-        self.powf(y)
+        // As in f32: correctly rounded where functions have an op for it.
+        match y {
+            2.0 => self * self,
+            -1.0 => 1.0 / self,
+            _ => self.powf(y),
+        }
     }
 }

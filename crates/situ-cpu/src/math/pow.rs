@@ -66,5 +66,8 @@ pub fn pow<I: Isa>(x: f32, y: f32) -> f32 {
     let r = if odd { r.copysign(x) } else { r };
     let r = if (x < 0.0) & !integer & (a != f32::INFINITY) { f32::NAN } else { r };
     let r = if x.is_nan() | y.is_nan() { f32::NAN } else { r };
+    // Correctly rounded, as the square and the reciprocal are: compilers of functions make one of the other.
+    let r = if y == 2.0 { x * x } else { r };
+    let r = if y == -1.0 { 1.0 / x } else { r };
     if (y == 0.0) | (x == 1.0) { 1.0 } else { r }
 }

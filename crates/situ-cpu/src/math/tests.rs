@@ -200,6 +200,25 @@ fn pow_is_within_one_ulp_and_right_at_every_pair_of_special_values() {
 }
 
 #[test]
+fn powers_that_have_an_op_of_their_own_have_its_bits() {
+    let bases: Vec<f32> = (0..1_000_000u32).map(|i| f32::from_bits(i.wrapping_mul(2_654_435_761))).collect();
+    let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45, -1e-45, f32::MAX];
+    let bases: Vec<f32> = bases.into_iter().chain(special).collect();
+    let mut z = vec![0.0; bases.len()];
+    let plain: [(f32, fn(f32) -> f32); 2] = [(2.0, |x| x * x), (-1.0, |x| 1.0 / x)];
+    for level in Level::available() {
+        for (exponent, plain) in plain {
+            pow_each(level, &bases, &vec![exponent; bases.len()], &mut z);
+            for (x, z) in bases.iter().zip(&z) {
+                let want = plain(*x);
+                let same = z.to_bits() == want.to_bits() || (z.is_nan() && want.is_nan());
+                assert!(same, "{level}: {x} ^ {exponent} = {z}, want {want}");
+            }
+        }
+    }
+}
+
+#[test]
 fn masked_softmax_can_rely_on_exp_at_minus_infinity() {
     multiversion! {
         fn both[I](x: f32) -> (f32, f32) {

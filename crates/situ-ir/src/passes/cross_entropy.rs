@@ -2,7 +2,7 @@
 //! never holds the probabilities.
 //!
 //! The result is the same but for rounding, and but for a label of 0 beside a logit of −∞: that is 0 · −∞ = NaN in the sum, and nothing
-//! in the fused op.
+//! in the fused op. So it is no part of what a function does unless asked for.
 
 use super::rewrite::{Rule, Site, Values, rewrite};
 use super::{Context, Report};

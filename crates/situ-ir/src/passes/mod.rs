@@ -1,8 +1,8 @@
 //! Passes: graphs to graphs that give the same results with less work.
 //!
-//! Promises: a pass changes no result, but for the two that say they round differently ([`cross_entropy`], and `pow` in
-//! [`algebra`], which round at least as well); it says what it did and what it nearly did; it can be turned off by name; it
-//! goes into the blocks of conditions and loops. An op whose result leaves the function under a scope of its own stays, because
+//! Promises: a pass changes no bit of a result, but for [`cross_entropy`], which rounds differently and is therefore on only where it
+//! is asked for; it says what it did and what it nearly did; it can be turned on and off by name; it goes into the blocks of conditions
+//! and loops. An op whose result leaves the function under a scope of its own stays, because
 //! the scope says where the result is.
 //! Leaves to others: which device runs what. Grouping asks a predicate whether a device would run the joined op.
 //!
@@ -55,23 +55,39 @@ pub struct Pass {
     pub name: &'static str,
     /// The new graph and the report.
     pub run: fn(&Graph, &mut Context<'_>) -> Result<(Graph, Report)>,
+    /// Whether results keep their bits. A pass that rounds differently is off until somebody asks for it: a function gives what its ops
+    /// give one by one.
+    pub exact: bool,
+}
+
+impl Pass {
+    const fn exact(name: &'static str, run: fn(&Graph, &mut Context<'_>) -> Result<(Graph, Report)>) -> Pass {
+        Pass { name, run, exact: true }
+    }
+
+    const fn inexact(
+        name: &'static str,
+        run: fn(&Graph, &mut Context<'_>) -> Result<(Graph, Report)>,
+    ) -> Pass {
+        Pass { name, run, exact: false }
+    }
 }
 
 /// The passes that know no device, in their order; they run in rounds until none finds anything.
 pub const SIMPLIFY: &[Pass] = &[
-    Pass { name: "fold", run: fold::run },
-    Pass { name: "algebra", run: algebra::run },
-    Pass { name: "cse", run: cse::run },
-    Pass { name: "transposes", run: transposes::run },
-    Pass { name: "cross_entropy", run: cross_entropy::run },
-    Pass { name: "dead_code", run: dead_code::run },
+    Pass::exact("fold", fold::run),
+    Pass::exact("algebra", algebra::run),
+    Pass::exact("cse", cse::run),
+    Pass::exact("transposes", transposes::run),
+    Pass::inexact("cross_entropy", cross_entropy::run),
+    Pass::exact("dead_code", dead_code::run),
 ];
 
 /// The passes that join ops into ops that some device may or may not have, in their order; they run once.
 pub const GROUP: &[Pass] = &[
-    Pass { name: "matmul_bias", run: matmul_bias::run },
+    Pass::exact("matmul_bias", matmul_bias::run),
     // What is joined leaves its parts behind; to fusion they would look like readers.
-    Pass { name: "dead_code", run: dead_code::run },
-    Pass { name: "fuse", run: fuse::run },
-    Pass { name: "dead_code", run: dead_code::run },
+    Pass::exact("dead_code", dead_code::run),
+    Pass::exact("fuse", fuse::run),
+    Pass::exact("dead_code", dead_code::run),
 ];

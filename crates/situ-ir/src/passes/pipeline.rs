@@ -19,12 +19,17 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { off: BTreeSet::new(), rounds: 8, fold_bytes: 4 << 20, fused_steps: 48 }
+        Options { off: inexact(), rounds: 8, fold_bytes: 4 << 20, fused_steps: 48 }
     }
 }
 
 fn names() -> BTreeSet<&'static str> {
     SIMPLIFY.iter().chain(GROUP).map(|pass| pass.name).collect()
+}
+
+/// The passes that round differently.
+fn inexact() -> BTreeSet<&'static str> {
+    SIMPLIFY.iter().chain(GROUP).filter(|pass| !pass.exact).map(|pass| pass.name).collect()
 }
 
 impl Options {
@@ -39,7 +44,7 @@ impl Options {
         Ok(self)
     }
 
-    /// These, with a pass turned on again.
+    /// These, with a pass turned on: one that was turned off, or one that is off because it rounds differently.
     pub fn with(mut self, name: &str) -> Result<Options> {
         self.off.remove(known(name)?);
         Ok(self)

@@ -15,6 +15,14 @@ function(%0: f32[8, 10], %1: f32[8, 10]) {
 }";
     let graph: Graph = text.parse().unwrap();
     let (after, reports) = optimize(&graph, &Options::default(), &mut NoEvaluation).unwrap();
+    assert!(
+        !after.to_string().contains("softmax_cross_entropy"),
+        "it rounds differently, and nobody asked for it"
+    );
+    assert!(reports.iter().all(|r| r.pass != "cross_entropy"));
+
+    let asked = Options::default().with("cross_entropy").unwrap();
+    let (after, reports) = optimize(&graph, &asked, &mut NoEvaluation).unwrap();
     assert_eq!(
         after.to_string(),
         "\

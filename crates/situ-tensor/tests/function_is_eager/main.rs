@@ -12,7 +12,7 @@ use program::Program;
 use situ_core::{DType, Result};
 use situ_ir::passes::{GROUP, SIMPLIFY};
 use situ_runtime::Runtime;
-use situ_tensor::{Function, Tensor, with_device, with_runtime};
+use situ_tensor::{Function, Tensor, constant, tensor, with_device, with_runtime};
 use situ_testkit::machines;
 use situ_testkit::numbers::Noise;
 use std::ops::Range;
@@ -155,4 +155,31 @@ fn on_the_cpu_to_the_bit() -> Result<()> {
 fn on_a_gpu_but_for_the_last_places() -> Result<()> {
     let Some(runtime) = machines::cpu_and_gpu() else { return Ok(()) };
     try_all(&runtime, "/GPU:0", UNITS, seeds("SITU_GPU_PROGRAMS", 150))
+}
+
+#[test]
+fn what_passes_know_a_better_op_for_keeps_its_bits() -> Result<()> {
+    type Body = fn(&[Tensor]) -> Result<Tensor>;
+    let bodies: [(&str, Body); 3] = [
+        ("square", |x| x[0].pow(&tensor(2.0)?.cast(x[0].dtype())?)),
+        ("reciprocal", |x| x[0].pow(&tensor(-1.0)?.cast(x[0].dtype())?)),
+        ("cross-entropy", |x| x[0].log_softmax(-1)?.mul(&x[1])?.sum(&[-1])?.neg()),
+    ];
+    with_runtime(&machines::cpu(), || {
+        for dtype in [DType::F32, DType::F64] {
+            let noise = &mut Noise::named("better ops");
+            let mut numbers = |count: usize| {
+                let numbers: Vec<f64> = (0..count).map(|_| noise.below(1 << 24) as f64 / 3e6 - 2.0).collect();
+                constant(&numbers, &[count / 100, 100])?.cast(dtype)
+            };
+            let inputs = [numbers(200_000)?, numbers(200_000)?];
+            for (name, body) in bodies {
+                let eager = body(&inputs)?;
+                let function = Function::many(move |x| Ok(vec![body(x)?]));
+                let made = function.call_many(&[&inputs[0], &inputs[1]])?.remove(0);
+                assert_eq!(differs(&eager, &made, 0)?, None, "{name} of {dtype}");
+            }
+        }
+        Ok(())
+    })
 }

@@ -51,6 +51,9 @@ fn pow_of(x: f32, y: f32) -> f32 {
     if y == 0.0 || x == 1.0 { return 1.0; }
     if is_nan(x) || is_nan(y) { return nan(); }
     let a = abs(x);
+    // As the square and the reciprocal round: compilers of functions make one of the other.
+    if y == 2.0 { return a * a; }
+    if y == -1.0 && is_finite(a) && a != 0.0 { return 1.0 / x; }
     let integer = is_inf(y) || floor(y) == y;
     let half = y * 0.5;
     let odd = integer && !is_inf(y) && floor(half) != half;
