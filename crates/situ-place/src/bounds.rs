@@ -30,8 +30,29 @@ use paths::Paths;
 /// bound equal to it up to rounding says that the placement is the best one.
 pub fn lower_bound(problem: &Problem, makespan: f64) -> f64 {
     let classes = Classes::new(problem);
+    if !are_affordable(problem, &classes, None) {
+        return quick_bound(problem).min(makespan);
+    }
     let bounds = Bounds::new(problem, &classes, Look::Around, EFFORT);
     bounds.least().max(bounds.below(makespan, EFFORT, &|| false)).min(makespan)
+}
+
+/// Seconds that [`Bounds::new`] takes for each edge and pair of classes that it may cross between, about.
+const A_CROSSING: f64 = 3e-8;
+/// So many of them are always looked at.
+const FEW_CROSSINGS: f64 = 2e6;
+/// No more than so many are looked at where time is not counted: some seconds.
+const MOST_CROSSINGS: f64 = 1e8;
+/// The share of the time that may go to them.
+const CROSSING_SHARE: f64 = 0.2;
+
+/// Whether [`Bounds`] are found within a share of the time that is left: edges are held against every pair of classes, which are a
+/// million where a thousand devices differ. Where they are not, there is [`quick_bound`].
+pub(crate) fn are_affordable(problem: &Problem, classes: &Classes, left: Option<f64>) -> bool {
+    let pairs = (classes.len() * classes.len()) as f64;
+    let crossings = problem.edges.len() as f64 * pairs;
+    let most = left.map_or(MOST_CROSSINGS, |left| left * CROSSING_SHARE / A_CROSSING);
+    crossings <= most.max(FEW_CROSSINGS)
 }
 
 /// What [`lower_bound`] looks at, in nodes.

@@ -1,6 +1,6 @@
 //! The answer: a device, a time and a reason for every node.
 
-use crate::bounds::{Bounds, Classes, Look, bound_by};
+use crate::bounds::{Bounds, Classes, Look, are_affordable, bound_by, quick_bound};
 use crate::critical::Times;
 use crate::error::PlaceError;
 use crate::explain;
@@ -186,9 +186,13 @@ impl<'a> Draft<'a> {
             }
             Bound::Unknown => {
                 let classes = Classes::new(problem);
-                let path = critical(problem, schedule, &timeline);
-                let least = Bounds::new(problem, &classes, Look::Around, 0).least();
-                least.max(bound_by(problem, &classes, &path))
+                if are_affordable(problem, &classes, self.clock.left()) {
+                    let path = critical(problem, schedule, &timeline);
+                    let least = Bounds::new(problem, &classes, Look::Around, 0).least();
+                    least.max(bound_by(problem, &classes, &path))
+                } else {
+                    quick_bound(problem)
+                }
             }
         };
         Ok(Placement {

@@ -4,7 +4,7 @@
 //! once: never worse than that one, in a fraction of the time.
 
 use super::{Best, Blocks, CONSTRUCTIVE, Constructive, Timed, blocks, within_memory};
-use crate::bounds::{Bounds, Classes, Look, quick_bound};
+use crate::bounds::{Bounds, Classes, Look, are_affordable, quick_bound};
 use crate::error::PlaceError;
 use crate::fill::impossible;
 use crate::placement::{Bound, Draft, Placement, Schedule};
@@ -81,21 +81,21 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
     problem.require_placeable()?;
     let start = begin(name, problem, budget, clock)?;
     let end = clock.with_spare(start.one).sooner(FINISH * start.one);
-    let before = start.timed.makespan;
-    let mut best = start.timed;
-    if let Some(timeline) = start.timeline {
-        let least = quick_bound(problem);
+    // An earlier placement is improved at once, and so is one of which no better bound is found in time.
+    let classes = if start.timeline.is_some() { None } else { Some(Classes::new(problem)) };
+    let Some(classes) = classes.filter(|classes| are_affordable(problem, classes, end.left())) else {
+        let (before, least) = (start.timed.makespan, quick_bound(problem));
         let mut purse = Purse::new(budget, end, start.one);
-        let found = improve(problem, best, least, means, budget, &mut purse);
+        let found = improve(problem, start.timed, least, means, budget, &mut purse);
         // What was not improved has its times already.
-        let timeline = Some(timeline).filter(|_| found.makespan == before);
+        let timeline = start.timeline.filter(|_| found.makespan == before);
         let draft = Draft::new(&found.schedule, name, clock);
         return Draft { moves: purse.spent, bound: Bound::Is(least), timeline, ..draft }.finish(problem);
-    }
+    };
+    let mut best = start.timed;
     let effort = effort(budget, end);
     let is_late = end.sooner(BOUND * start.one).passed();
     let (look, effort) = if is_late { (Look::Ahead, 0) } else { (Look::Around, effort) };
-    let classes = Classes::new(problem);
     let bounds = Bounds::new(problem, &classes, look, effort);
     let mut least = bounds.least();
     let is_best = |makespan: f64, least: f64| makespan <= least * (1.0 + 1e-8);

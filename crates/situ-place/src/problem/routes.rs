@@ -57,6 +57,8 @@ impl Routes {
             (link != NONE).then(|| &links[link as usize])
         };
         for a in 0..devices {
+            let ups: Vec<(u16, &LinkRow)> =
+                cpus.iter().filter_map(|&c| Some((c, of(a, c.into())?))).collect();
             for b in (0..devices).filter(|&b| b != a) {
                 let at = a * devices + b;
                 if let Some(link) = of(a, b) {
@@ -66,8 +68,8 @@ impl Routes {
                     continue;
                 }
                 let mut best = f64::INFINITY;
-                for &c in cpus.iter().filter(|&&c| c as usize != a && c as usize != b) {
-                    let (Some(up), Some(down)) = (of(a, c as usize), of(c as usize, b)) else { continue };
+                for &(c, up) in ups.iter().filter(|&&(c, _)| c as usize != a && c as usize != b) {
+                    let Some(down) = of(c as usize, b) else { continue };
                     let way = (up.latency + down.latency, 1.0 / up.bandwidth + 1.0 / down.bandwidth);
                     floor[at] = (floor[at].0.min(way.0), floor[at].1.min(way.1));
                     let seconds = way.0 + typical * way.1;
