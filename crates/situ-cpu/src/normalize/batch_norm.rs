@@ -1,6 +1,6 @@
 //! Normalisation over every axis but one, with the statistics of the batch.
 //!
-//! Sums along a row are trees; sums over rows are made in f64, in order. So a result depends on shapes alone.
+//! Sums along a row are trees; sums over rows are made in f64, in order, in blocks of rows. So a result depends on shapes alone.
 
 use crate::exec::{Exec, Shared};
 use crate::math::Float;
@@ -10,6 +10,8 @@ use crate::multiversion;
 const GRAIN: usize = 16 << 10;
 /// Channels side by side, where they are the last axis.
 const BESIDE: usize = 16;
+/// Rows added one after the other: a chain over all of them would cost f64 its last three digits at a million rows.
+const ROWS: usize = 1024;
 
 /// A tensor of `[outer, channels, inner]` to normalise, and where results go. All are dense.
 #[derive(Clone, Copy, Debug)]
@@ -36,15 +38,26 @@ pub struct BatchNorm<T> {
     pub variance: *mut T,
 }
 
+/// The rows in blocks.
+fn blocks(rows: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..rows).step_by(ROWS).map(move |first| first..rows.min(first + ROWS))
+}
+
 multiversion! {
     /// Mean and variance of one channel whose elements are `rows` runs of `inner`, `stride` apart.
     fn channel[I, T: (Float)](from: *const T, rows: usize, inner: usize, stride: usize) -> [f64; 2] {
         let count = (rows * inner) as f64;
         // SAFETY: the caller of `batch_norm` promises these elements.
         let row = |n: usize| unsafe { std::slice::from_raw_parts(from.add(n * stride), inner) };
-        let mean = (0..rows).map(|n| T::sum_row::<I>(row(n)).to_f64()).sum::<f64>() / count;
+        let (mut mean, mut squares) = (0.0, 0.0);
+        for block in blocks(rows) {
+            mean += block.map(|n| T::sum_row::<I>(row(n)).to_f64()).sum::<f64>();
+        }
+        mean /= count;
         let near = T::from_f64(mean);
-        let squares = (0..rows).map(|n| T::squared_distances_row::<I>(row(n), near).to_f64()).sum::<f64>();
+        for block in blocks(rows) {
+            squares += block.map(|n| T::squared_distances_row::<I>(row(n), near).to_f64()).sum::<f64>();
+        }
         [mean, squares / count]
     }
 }
@@ -56,15 +69,23 @@ multiversion! {
         let mut variance = [0.0; BESIDE];
         // SAFETY: the caller of `batch_norm` promises these elements.
         let row = |n: usize| unsafe { std::slice::from_raw_parts(from.add(n * stride), width) };
-        for n in 0..rows {
-            mean.iter_mut().zip(row(n)).for_each(|(sum, x)| *sum += x.to_f64());
+        for block in blocks(rows) {
+            let mut part = [0.0; BESIDE];
+            for n in block {
+                part.iter_mut().zip(row(n)).for_each(|(sum, x)| *sum += x.to_f64());
+            }
+            mean.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         }
         mean.iter_mut().for_each(|sum| *sum /= rows as f64);
-        for n in 0..rows {
-            for ((sum, mean), x) in variance.iter_mut().zip(&mean).zip(row(n)) {
-                let off = x.to_f64() - mean;
-                *sum += off * off;
+        for block in blocks(rows) {
+            let mut part = [0.0; BESIDE];
+            for n in block {
+                for ((sum, mean), x) in part.iter_mut().zip(&mean).zip(row(n)) {
+                    let off = x.to_f64() - mean;
+                    *sum += off * off;
+                }
             }
+            variance.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         }
         variance.iter_mut().for_each(|sum| *sum /= rows as f64);
         [mean, variance]

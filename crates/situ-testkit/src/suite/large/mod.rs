@@ -17,6 +17,7 @@ mod products;
 mod reductions;
 mod rows;
 mod run;
+mod sum;
 
 pub use given::Given;
 pub use run::{Outcome, run};

@@ -1,5 +1,6 @@
 //! Rows and columns of the size of a vocabulary: softmax, cross-entropies, normalisations.
 
+use super::sum::{Total, total};
 use super::{Answer, Cost, Given, Table};
 use crate::suite::case::Tolerance;
 use situ_core::{DType, Real};
@@ -60,7 +61,7 @@ fn softmax(op: Softmax, dims: [usize; 2], x: &Given) -> Answer {
     for start in starts {
         let places = || (0..length).map(|n| start + n * step);
         let top = places().fold(f64::NEG_INFINITY, |top, p| x[p].max(top));
-        let sum: f64 = places().map(|p| (x[p] - top).exp()).sum();
+        let sum = total(places().map(|p| (x[p] - top).exp()));
         for p in places() {
             values[p] = if op.log { x[p] - top - sum.ln() } else { (x[p] - top).exp() / sum };
             scale[p] = if op.log { x[p].abs() + 1.0 } else { 0.0 };
@@ -105,8 +106,8 @@ fn entropy([rows, classes]: [usize; 2], logits: &Given, weight: &dyn Fn(usize) -
     for row in 0..rows {
         let places = || row * classes..(row + 1) * classes;
         let top = places().fold(f64::NEG_INFINITY, |top, p| logits.at(p).max(top));
-        let sum: f64 = places().map(|p| (logits.at(p) - top).exp()).sum();
-        values[row] = places().map(|p| weight(p) * (top + sum.ln() - logits.at(p))).sum();
+        let sum = total(places().map(|p| (logits.at(p) - top).exp()));
+        values[row] = total(places().map(|p| weight(p) * (top + sum.ln() - logits.at(p))));
         scale[row] = 3.0 + values[row].abs();
     }
     Answer::All { values, scale }
@@ -133,8 +134,8 @@ fn layer_norms(table: &mut Table, dtype: DType) {
             let (mut values, mut scale) = (Vec::new(), Vec::new());
             for row in 0..rows {
                 let places = || row * n..(row + 1) * n;
-                let mean = places().map(|p| i[0].at(p)).sum::<f64>() / n as f64;
-                let variance = places().map(|p| (i[0].at(p) - mean).powi(2)).sum::<f64>() / n as f64;
+                let mean = total(places().map(|p| i[0].at(p))) / n as f64;
+                let variance = total(places().map(|p| (i[0].at(p) - mean).powi(2))) / n as f64;
                 let deviation = (variance + 1e-5).sqrt();
                 for p in places() {
                     let (x, gain, shift) = (i[0].at(p), i[1].at(p % n), i[2].at(p % n));
@@ -176,18 +177,18 @@ fn batch_norms(table: &mut Table, dtype: DType) {
 fn batch_norm(inner: usize, channels: usize, inputs: &[Given], output: usize) -> Answer {
     let (x, channel) = (inputs[0].numbers(), |place: usize| place / inner % channels);
     let count = (x.len() / channels) as f64;
-    let zeros = || vec![0.0; channels];
-    let (mut mean, mut size, mut variance, mut spread) = (zeros(), zeros(), zeros(), zeros());
-    for (place, value) in x.iter().enumerate() {
-        mean[channel(place)] += value / count;
-        size[channel(place)] += value.abs() / count;
-    }
-    for (place, value) in x.iter().enumerate() {
-        let c = channel(place);
-        variance[c] += (value - mean[c]).powi(2) / count;
-        // How a mean that is rounded moves it.
-        spread[c] += (value - mean[c]).abs() * size[c] / count;
-    }
+    // The mean over each channel of what is made of its elements.
+    let over = |of: &dyn Fn(usize, f64) -> f64| {
+        let mut totals = vec![Total::default(); channels];
+        x.iter()
+            .enumerate()
+            .for_each(|(place, &value)| totals[channel(place)].add(of(channel(place), value)));
+        totals.into_iter().map(|total| total.value() / count).collect::<Vec<f64>>()
+    };
+    let (mean, size) = (over(&|_, value| value), over(&|_, value| value.abs()));
+    let variance = over(&|c, value| (value - mean[c]).powi(2));
+    // How a mean that is rounded moves it.
+    let spread = over(&|c, value| (value - mean[c]).abs() * size[c]);
     match output {
         1 => Answer::All { values: mean, scale: size },
         2 => {
