@@ -127,6 +127,31 @@ fn one_block_may_be_bound_several_times_in_one_dispatch() {
 }
 
 #[test]
+fn kernels_that_nobody_uses_are_dropped_and_those_in_use_stay() {
+    let Some(stream) = stream() else { return };
+    let pipelines = stream.pipelines();
+    let compiled = std::cell::Cell::new(0);
+    let get = |variant: u64| {
+        let source = || {
+            compiled.set(compiled.get() + 1);
+            Source {
+                buffers: vec![View::Words],
+                wgsl: "@compute @workgroup_size(1) fn main() { b0[0] = 1u; }".into(),
+            }
+        };
+        pipelines.get(PipelineKey::new("test_many", variant), source).unwrap()
+    };
+    for variant in 0..2_500 {
+        get(variant);
+        get(0);
+    }
+    assert!(pipelines.compiled() <= 1_024, "{} are kept", pipelines.compiled());
+    assert_eq!(compiled.get(), 2_500, "the first was used all along");
+    get(1);
+    assert_eq!(compiled.get(), 2_501, "the second was not");
+}
+
+#[test]
 fn a_buffer_no_kernel_could_bind_is_refused_and_the_device_survives() {
     let Some(stream) = stream() else { return };
     let limit = stream.context().max_block_bytes();

@@ -4,7 +4,7 @@
 //! in group 1, a slice of the stream's parameter buffer chosen by a dynamic offset. So there is one layout per number
 //! of buffers, one bind group for all parameters, and a bind group per set of blocks.
 //!
-//! Promises: a kernel is compiled once per device; WGSL that does not compile is a `Fault` that names the kernel.
+//! Promises: a kernel is compiled once per device, and again only if a thousand others were used since; WGSL that does not compile is a `Fault` that names the kernel.
 
 use crate::context::Context;
 use crate::fault::Fault;
@@ -12,6 +12,7 @@ use crate::memory::Block;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// The most storage buffers one kernel may bind; every WebGPU implementation offers at least this many.
@@ -21,6 +22,10 @@ pub(crate) const MAX_BINDINGS: usize = 8;
 pub(crate) const PARAM_WORDS: usize = 64;
 /// Words of parameters that a kernel can have; what lies behind the first [`PARAM_WORDS`] is for those that ask for it.
 pub(crate) const MAX_PARAM_WORDS: usize = 128;
+
+/// Kernels kept before the half that was not used for longest is dropped. Fused programs are as many as functions have parts: a driver's
+/// copies of all that a long process ever compiled are gigabytes.
+const KEPT_PIPELINES: usize = 1024;
 
 /// Bind groups kept before the least useful are dropped.
 const KEPT_BIND_GROUPS: usize = 1024;
@@ -72,8 +77,15 @@ pub(crate) struct Pipelines {
     context: Arc<Context>,
     layouts: [OnceLock<Layouts>; MAX_BINDINGS + 1],
     params_layout: wgpu::BindGroupLayout,
-    made: RwLock<HashMap<PipelineKey, Arc<Pipeline>>>,
+    made: RwLock<HashMap<PipelineKey, Made>>,
+    /// Counts the uses of kernels, which are their times.
+    uses: AtomicU64,
     bind_groups: Mutex<HashMap<BlockSet, wgpu::BindGroup>>,
+}
+
+struct Made {
+    pipeline: Arc<Pipeline>,
+    used: AtomicU64,
 }
 
 struct Layouts {
@@ -106,6 +118,7 @@ impl Pipelines {
             layouts: std::array::from_fn(|_| OnceLock::new()),
             params_layout,
             made: RwLock::default(),
+            uses: AtomicU64::new(0),
             bind_groups: Mutex::default(),
         }
     }
@@ -116,13 +129,22 @@ impl Pipelines {
         key: PipelineKey,
         source: impl FnOnce() -> Source,
     ) -> Result<Arc<Pipeline>, Fault> {
+        let now = self.uses.fetch_add(1, Relaxed);
         if let Some(found) = self.made.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return Ok(found.clone());
+            found.used.store(now, Relaxed);
+            return Ok(found.pipeline.clone());
         }
         // Two threads may compile the same kernel once each; the second one to finish is dropped.
         let compiled = Arc::new(self.compile(&key, source())?);
         let mut made = self.made.write().unwrap_or_else(PoisonError::into_inner);
-        Ok(made.entry(key).or_insert(compiled).clone())
+        if made.len() >= KEPT_PIPELINES {
+            let mut times: Vec<u64> = made.values().map(|one| one.used.load(Relaxed)).collect();
+            let (_, &mut middle, _) = times.select_nth_unstable(KEPT_PIPELINES / 2);
+            // Batches that were recorded hold what they need of the others.
+            made.retain(|_, one| one.used.load(Relaxed) > middle);
+        }
+        let one = made.entry(key).or_insert(Made { pipeline: compiled, used: AtomicU64::new(now) });
+        Ok(one.pipeline.clone())
     }
 
     /// How many kernels have been compiled.
