@@ -329,6 +329,14 @@ impl Error {
         }
     }
 
+    /// The device that was lost, if that is what went wrong.
+    pub fn lost(&self) -> Option<DeviceId> {
+        match self {
+            Error::DeviceLost { device, .. } => Some(*device),
+            _ => None,
+        }
+    }
+
     /// Whether memory was what was missing.
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, Error::OutOfMemory(_))

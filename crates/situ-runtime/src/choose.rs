@@ -1,18 +1,15 @@
-//! Which device an eager op runs on, and why.
+//! Which device an eager op runs on, and why: `policy` says which may, and of those the one is taken that is done soonest.
 //!
-//! The rules, in order: the scope, then the fallback policy where the scope can't be met, then the placement rule
-//! (`Auto`, `PreferGpu` or `Manual`). The op's inputs are not moved here; only what moving them would take is counted.
+//! The op's inputs are not moved here; only what moving them would take is counted.
 
-use crate::config::{Config, PlacementRule, Table};
-use crate::constant::is_local;
-use crate::lacking::{self, Lacking};
+use crate::able;
+use crate::config::{Config, PlacementRule};
 use crate::logical::{LogicalDevice, copy_seconds};
+use crate::policy::{self, Ask, Facts, Found, Home, Lacking};
 use crate::storage::DeviceTensor;
-use situ_core::error::NoSuchDevice;
-use situ_core::{DeviceId, DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
+use situ_core::{DType, DeviceId, Error, Reason, Request, Result, TensorType};
 use situ_device::KernelId;
 use situ_ir::{Op, Work};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A device, its kernel for the op, and why it was chosen.
@@ -25,22 +22,50 @@ pub(crate) struct Choice<'t> {
     pub(crate) extra_seconds: f64,
 }
 
-/// An op about to be placed.
+/// An op about to be placed on one of these devices.
 pub(crate) struct Candidate<'a> {
+    pub(crate) devices: &'a [Arc<LogicalDevice>],
     pub(crate) op: &'a Op,
     pub(crate) inputs: &'a [&'a DeviceTensor],
     pub(crate) input_types: &'a [TensorType],
     pub(crate) output_types: &'a [TensorType],
 }
 
-impl Candidate<'_> {
-    fn kernel(&self, device: &LogicalDevice) -> std::result::Result<KernelId, Lacking> {
-        lacking::kernel(device, self.op, self.input_types, self.output_types)
+impl Facts for Candidate<'_> {
+    type Means = KernelId;
+
+    fn count(&self) -> usize {
+        self.devices.len()
     }
 
-    /// Why this is not on a device that lacks something for it.
-    fn reason(&self, lacking: Lacking, wanted: &LogicalDevice) -> Reason {
-        lacking.reason(self.op.name(), self.dtype(), wanted.id())
+    fn id(&self, device: usize) -> DeviceId {
+        self.devices[device].id()
+    }
+
+    fn what(&self) -> &'static str {
+        self.op.name()
+    }
+
+    fn dtype(&self) -> DType {
+        self.op.kernel_dtype(self.input_types, self.output_types)
+    }
+
+    fn able(&self, device: usize) -> Result<KernelId, Lacking> {
+        self.kernel(&self.devices[device])
+    }
+
+    fn failure(&self, device: usize) -> Option<Error> {
+        self.devices[device].device().err()
+    }
+}
+
+impl<'a> Candidate<'a> {
+    fn find(&self, id: DeviceId) -> Option<&'a Arc<LogicalDevice>> {
+        self.devices.iter().find(|d| d.id() == id)
+    }
+
+    fn kernel(&self, device: &LogicalDevice) -> Result<KernelId, Lacking> {
+        able::kernel(device, self.op, self.input_types, self.output_types)
     }
 
     fn work(&self) -> Work {
@@ -64,248 +89,130 @@ impl Candidate<'_> {
         seconds
     }
 
-    fn dtype(&self) -> situ_core::DType {
-        self.op.kernel_dtype(self.input_types, self.output_types)
+    /// Whether it can still be run elsewhere when the device of a choice is lost: no input is there alone, and the device says so
+    /// itself from now on.
+    pub(crate) fn survives(&self, choice: &Choice<'_>) -> bool {
+        let gone = choice.device.id();
+        choice.device.is_lost() && self.inputs.iter().all(|input| input.logical_device().id() != gone)
+    }
+
+    /// Where it stays under `Manual`: with the largest of its inputs, of equals the first.
+    fn home(&self) -> Home {
+        let largest = self.inputs.iter().rev().max_by_key(|input| input.tensor_type().bytes());
+        let device = largest.map_or(DeviceId::CPU0, |input| input.logical_device().id());
+        Home { device, with: "its largest input" }
+    }
+}
+
+fn ask<'a>(config: &Config, request: &'a Request, candidate: &Candidate<'_>) -> Ask<'a> {
+    Ask {
+        home: (config.rule == PlacementRule::Manual).then(|| candidate.home()),
+        first: config.rule == PlacementRule::PreferGpu,
+        ..Ask::new(request, config)
     }
 }
 
 /// Chooses among the visible devices.
-pub(crate) fn choose<'t>(
-    table: &'t Table,
+pub(crate) fn choose<'a>(
     config: &Config,
     request: &Request,
-    candidate: &Candidate<'_>,
-) -> Result<Choice<'t>> {
-    if request.spec.is_empty() && config.rule == PlacementRule::Manual {
-        return manual(table, config, request, candidate);
-    }
-    if request.spec.is_empty() {
-        return unscoped(table, config.rule, candidate, |_| true);
-    }
-    if !is_local(request) {
-        // Another process's device can't be replaced by one of ours: what it holds is not here.
-        return Err(no_such_device(table, request));
-    }
-    let matching = table.devices.iter().filter(|d| d.id().is_allowed_by(&request.spec));
-    let matching: SmallVec<[&Arc<LogicalDevice>; 4]> = matching.collect();
-    match matching.as_slice() {
-        [] => fallback(table, config, request, candidate, None),
-        [only] => match candidate.kernel(only) {
-            Ok(kernel) => Ok(Choice { device: only, kernel, reason: Reason::Requested, extra_seconds: 0.0 }),
-            Err(lacking) => fallback(table, config, request, candidate, Some((only, lacking))),
-        },
-        several => {
-            let rule = config.rule;
-            match unscoped(table, rule, candidate, |d| several.iter().any(|s| s.id() == d.id())) {
-                Ok(choice) => Ok(Choice { reason: Reason::Requested, ..choice }),
-                Err(error) => match candidate.kernel(several[0]) {
-                    Ok(_) => Err(error),
-                    Err(lacking) => fallback(table, config, request, candidate, Some((several[0], lacking))),
-                },
-            }
-        }
-    }
-}
-
-/// The devices an unscoped op may try when `not` has no memory for it, soonest first.
-pub(crate) fn next_after_out_of_memory<'t>(
-    table: &'t Table,
-    candidate: &Candidate<'_>,
-    full: &[DeviceId],
-) -> Option<Choice<'t>> {
-    let choice = unscoped(table, PlacementRule::Auto, candidate, |d| !full.contains(&d.id())).ok()?;
-    Some(Choice { reason: Reason::MemoryLimit { full: full[0] }, ..choice })
-}
-
-fn unscoped<'t>(
-    table: &'t Table,
-    rule: PlacementRule,
-    candidate: &Candidate<'_>,
-    allowed: impl Fn(&LogicalDevice) -> bool,
-) -> Result<Choice<'t>> {
-    if let [only] = table.devices.as_slice()
-        && allowed(only)
-    {
-        return match candidate.kernel(only) {
-            Ok(kernel) => Ok(Choice { device: only, kernel, reason: Reason::OnlyDevice, extra_seconds: 0.0 }),
-            Err(_) => Err(nowhere(table, candidate)),
-        };
-    }
-    match rule {
-        PlacementRule::PreferGpu => {
-            let with_kernel = |kind: DeviceKind| {
-                table
-                    .devices
-                    .iter()
-                    .filter(move |d| d.id().kind == kind)
-                    .filter(|d| allowed(d))
-                    .find_map(|device| Some((device, candidate.kernel(device).ok()?)))
-            };
-            if let Some((device, kernel)) = with_kernel(DeviceKind::Gpu) {
-                return Ok(Choice { device, kernel, reason: Reason::PreferGpu, extra_seconds: 0.0 });
-            }
-            match with_kernel(DeviceKind::Cpu) {
-                Some((device, kernel)) => {
-                    let reason = too_large(table, candidate, allowed).unwrap_or(Reason::OnlyDevice);
-                    Ok(Choice { device, kernel, reason, extra_seconds: 0.0 })
-                }
-                None => Err(nowhere(table, candidate)),
-            }
-        }
+    candidate: &Candidate<'a>,
+) -> Result<Choice<'a>> {
+    let scoped = !request.spec.is_empty();
+    let weighed = match config.rule {
+        PlacementRule::Auto => true,
         // A scope that leaves a choice, under `Manual` too, leaves it to `Auto`.
-        PlacementRule::Auto | PlacementRule::Manual => auto(table, candidate, allowed),
+        PlacementRule::Manual => scoped,
+        PlacementRule::PreferGpu => false,
+    };
+    if scoped {
+        policy::check(request, candidate)?;
     }
+    if weighed && let Some(choice) = at_home(candidate, |d| !scoped || d.id().is_allowed_by(&request.spec)) {
+        return Ok(if scoped { Choice { reason: Reason::Requested, ..choice } } else { choice });
+    }
+    let found = policy::decide(&ask(config, request, candidate), candidate)?;
+    Ok(soonest(candidate, &found))
 }
 
-/// As if a scope had named the device on which the largest input is.
-fn manual<'t>(
-    table: &'t Table,
+/// The next choice for an op when those in `full` had no memory for it, if it may go elsewhere.
+pub(crate) fn after_full<'a>(
     config: &Config,
     request: &Request,
-    candidate: &Candidate<'_>,
-) -> Result<Choice<'t>> {
-    // Of equals the first.
-    let largest = candidate.inputs.iter().rev().max_by_key(|input| input.tensor_type().bytes());
-    let home = largest.map_or(DeviceId::CPU0, |input| input.logical_device().id());
-    let named = Request { spec: home.spec(), ..request.clone() };
-    let choice = choose(table, config, &named, candidate)?;
-    let reason = match choice.reason {
-        Reason::Requested => Reason::Colocated { with: "its largest input" },
-        other => other,
-    };
-    Ok(Choice { reason, ..choice })
+    candidate: &Candidate<'a>,
+    full: &[DeviceId],
+) -> Option<Choice<'a>> {
+    let found = policy::after_full(&Ask { full, ..ask(config, request, candidate) }, candidate)?;
+    Some(soonest(candidate, &found))
 }
 
-fn auto<'t>(
-    table: &'t Table,
-    candidate: &Candidate<'_>,
-    allowed: impl Fn(&LogicalDevice) -> bool,
-) -> Result<Choice<'t>> {
-    let work = candidate.work();
-    // Most eager ops are small and their inputs are on one device. If that device is done before any other could
-    // even begin, nothing needs to be asked of the others (and a GPU nobody needs is never opened).
-    if let Some(home) = candidate.inputs.first().map(|t| t.logical_device().id()).or(Some(DeviceId::CPU0))
-        && let Some(device) = table.find(home).filter(|d| allowed(d))
-        && candidate.inputs.iter().all(|t| t.logical_device().id() == home)
-    {
+/// The device on which all inputs are, if it is done before any other could even begin. Most eager ops are small and their inputs
+/// are on one device: then nothing needs to be asked of the others (and a GPU nobody needs is never opened).
+fn at_home<'a>(candidate: &Candidate<'a>, allowed: impl Fn(&LogicalDevice) -> bool) -> Option<Choice<'a>> {
+    let home = candidate.inputs.first().map_or(DeviceId::CPU0, |t| t.logical_device().id());
+    let device = candidate.find(home).filter(|d| allowed(d))?;
+    if candidate.inputs.iter().any(|t| t.logical_device().id() != home) {
+        return None;
+    }
+    let mut others = candidate.devices.iter().filter(|d| d.id() != home && allowed(d)).peekable();
+    let reason = if others.peek().is_none() {
+        Reason::OnlyDevice
+    } else {
+        let work = candidate.work();
         let here = candidate.seconds(device, &work);
         let mut other: Option<(&LogicalDevice, f64)> = None;
-        for d in table.devices.iter().filter(|d| d.id() != home && allowed(d)) {
+        for d in others {
             let begins = d.costs().line(work.class).launch + candidate.moving(d);
             if other.is_none_or(|(_, least)| begins < least) {
                 other = Some((d, begins));
             }
         }
-        if other.is_none_or(|(_, begins)| here <= begins)
-            && let Ok(kernel) = candidate.kernel(device)
-        {
-            let reason = match other {
-                Some((than, begins)) => {
-                    let there = than.seconds(&work);
-                    let saves = begins - than.costs().line(work.class).launch + there - here;
-                    if there < device.seconds(&work) {
-                        Reason::CheaperThanMoving { to: than.id(), saves }
-                    } else {
-                        Reason::Faster { than: than.id(), saves }
-                    }
-                }
-                None => Reason::OnlyDevice,
-            };
-            return Ok(Choice { device, kernel, reason, extra_seconds: 0.0 });
+        let (than, begins) = other.filter(|(_, begins)| here <= *begins)?;
+        let there = than.seconds(&work);
+        let saves = begins - than.costs().line(work.class).launch + there - here;
+        if there < device.seconds(&work) {
+            Reason::CheaperThanMoving { to: than.id(), saves }
+        } else {
+            Reason::Faster { than: than.id(), saves }
         }
+    };
+    let kernel = candidate.kernel(device).ok()?;
+    Some(Choice { device, kernel, reason, extra_seconds: 0.0 })
+}
+
+/// The candidate that is done soonest: the least of queued work, copies in and compute.
+fn soonest<'a>(candidate: &Candidate<'a>, found: &Found<KernelId>) -> Choice<'a> {
+    let devices = candidate.devices;
+    let (first, kernel) = found.devices[0];
+    if let ([_], Some(reason @ Reason::Requested)) = (found.devices.as_slice(), found.reason) {
+        return Choice { device: &devices[first], kernel, reason, extra_seconds: 0.0 };
     }
-    let mut best: Option<(&Arc<LogicalDevice>, KernelId, f64)> = None;
+    let work = candidate.work();
+    let mut best = (&devices[first], kernel, candidate.seconds(&devices[first], &work));
     let mut second: Option<(DeviceId, f64)> = None;
-    let mut fastest: Option<(DeviceId, f64)> = None;
-    for device in table.devices.iter().filter(|d| allowed(d)) {
-        let Ok(kernel) = candidate.kernel(device) else { continue };
-        let seconds = candidate.seconds(device, &work);
-        let compute = device.seconds(&work);
-        if fastest.is_none_or(|(_, least)| compute < least) {
-            fastest = Some((device.id(), compute));
+    let mut fastest = (best.0.id(), best.0.seconds(&work));
+    for &(device, kernel) in &found.devices[1..] {
+        let device = &devices[device];
+        let (seconds, compute) = (candidate.seconds(device, &work), device.seconds(&work));
+        if compute < fastest.1 {
+            fastest = (device.id(), compute);
         }
-        match best {
-            Some((_, _, least)) if least <= seconds => {
-                if second.is_none_or(|(_, s)| seconds < s) {
-                    second = Some((device.id(), seconds));
-                }
-            }
-            _ => {
-                second = best.map(|(b, _, s)| (b.id(), s)).or(second);
-                best = Some((device, kernel, seconds));
-            }
+        if seconds < best.2 {
+            second = Some((best.0.id(), best.2));
+            best = (device, kernel, seconds);
+        } else if second.is_none_or(|(_, s)| seconds < s) {
+            second = Some((device.id(), seconds));
         }
     }
-    let Some((device, kernel, seconds)) = best else { return Err(nowhere(table, candidate)) };
-    let reason = match (second, fastest) {
-        (None, _) => too_large(table, candidate, allowed).unwrap_or(Reason::OnlyDevice),
-        (Some((_, s)), Some((quickest, _))) if quickest != device.id() => {
-            Reason::CheaperThanMoving { to: quickest, saves: s - seconds }
+    let (device, kernel, seconds) = best;
+    let reason = found.reason.unwrap_or(match second {
+        None => Reason::OnlyDevice,
+        Some((_, s)) if fastest.0 != device.id() => {
+            Reason::CheaperThanMoving { to: fastest.0, saves: s - seconds }
         }
-        (Some((than, s)), _) => Reason::Faster { than, saves: s - seconds },
-    };
-    Ok(Choice { device, kernel, reason, extra_seconds: 0.0 })
-}
-
-/// Why an op is on the only device that can run it, if others could but for its size.
-fn too_large(
-    table: &Table,
-    candidate: &Candidate<'_>,
-    allowed: impl Fn(&LogicalDevice) -> bool,
-) -> Option<Reason> {
-    table.devices.iter().filter(|d| allowed(d)).find_map(|device| match candidate.kernel(device) {
-        Err(lacking @ Lacking::Size(_)) => Some(candidate.reason(lacking, device)),
-        _ => None,
-    })
-}
-
-/// The scope can't be met: `wanted` exists and lacks something, or does not exist at all.
-fn fallback<'t>(
-    table: &'t Table,
-    config: &Config,
-    request: &Request,
-    candidate: &Candidate<'_>,
-    wanted: Option<(&Arc<LogicalDevice>, Lacking)>,
-) -> Result<Choice<'t>> {
-    let kind = match &request.spec.kind {
-        Some(DeviceType::Cpu) => Some(DeviceKind::Cpu),
-        Some(DeviceType::Gpu) => Some(DeviceKind::Gpu),
-        Some(DeviceType::Custom(_)) => return Err(no_such_device(table, request)),
-        None => None,
-    };
-    if request.fallback.unwrap_or(config.fallback) == Policy::Forbid {
-        let Some((wanted, lacking)) = wanted else { return Err(no_such_device(table, request)) };
-        let able = table.devices.iter().filter(|d| candidate.kernel(d).is_ok()).map(|d| d.id()).collect();
-        return Err(lacking.error(candidate.op.name(), candidate.dtype(), wanted, able));
-    }
-    let reason = match wanted {
-        Some((wanted, lacking)) => candidate.reason(lacking, wanted),
-        None => Reason::NoSuchDevice { kind, index: request.spec.index },
-    };
-    // The same type first, then the CPU.
-    let same_type = table.devices.iter().filter(|d| Some(d.id().kind) == kind);
-    let cpus = table.devices.iter().filter(|d| d.id().kind == DeviceKind::Cpu);
-    for device in same_type.chain(cpus) {
-        if wanted.is_some_and(|(w, _)| w.id() == device.id()) {
-            continue;
-        }
-        if let Ok(kernel) = candidate.kernel(device) {
-            let work = candidate.work();
-            let there = wanted.map_or(0.0, |(w, _)| candidate.seconds(w, &work));
-            let extra_seconds = candidate.seconds(device, &work) - there;
-            return Ok(Choice { device, kernel, reason, extra_seconds });
-        }
-    }
-    Err(nowhere(table, candidate))
-}
-
-#[cold]
-fn no_such_device(table: &Table, request: &Request) -> Error {
-    Error::NoSuchDevice(Box::new(NoSuchDevice { asked: request.spec.to_string(), available: table.ids() }))
-}
-
-#[cold]
-fn nowhere(table: &Table, candidate: &Candidate<'_>) -> Error {
-    let lacking = table.devices.iter().filter_map(|d| Some((&**d, candidate.kernel(d).err()?)));
-    lacking::none_able(candidate.op.name(), candidate.dtype(), lacking)
+        Some((than, s)) => Reason::Faster { than, saves: s - seconds },
+    });
+    let instead_of = |wanted| candidate.find(wanted).map_or(0.0, |wanted| candidate.seconds(wanted, &work));
+    let extra_seconds = reason.wanted().map_or(0.0, |wanted| seconds - instead_of(wanted));
+    Choice { device, kernel, reason, extra_seconds }
 }

@@ -262,10 +262,6 @@ impl Table {
         Table { devices }
     }
 
-    pub(crate) fn find(&self, id: DeviceId) -> Option<&Arc<LogicalDevice>> {
-        self.devices.iter().find(|d| d.id() == id)
-    }
-
     pub(crate) fn ids(&self) -> Vec<DeviceId> {
         self.devices.iter().map(|d| d.id()).collect()
     }

@@ -1,17 +1,80 @@
-//! Host data becoming tensors, and tensors moved by name.
+//! Host data becoming tensors, and tensors moved by name. Where they go is decided in `policy`.
 
-use crate::config::PlacementRule;
-use crate::lacking::{self, Lacking};
+use crate::able;
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
+use crate::policy::{self, Ask, Facts, Found, Home, Lacking, Moment};
 use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, Purpose};
-use situ_core::error::NoSuchDevice;
-use situ_core::{DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
+use situ_core::{DType, DeviceId, Error, Reason, Request, Result, TensorType};
+use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
+
+/// Where host data stays without a scope.
+const WITH_THE_HOST: Home = Home { device: DeviceId::CPU0, with: "the host's data" };
+
+/// A tensor that is to be made on one of these devices, or moved to it.
+struct Data<'a> {
+    devices: &'a [Arc<LogicalDevice>],
+    /// What it is: `constant`, `variable`, `to_device`.
+    what: &'static str,
+    ty: TensorType,
+    /// Whether a device must have kernels for it: not where a program moves it by name.
+    used: bool,
+    /// Where it is already.
+    there: Option<DeviceId>,
+}
+
+impl Facts for Data<'_> {
+    type Means = ();
+
+    fn count(&self) -> usize {
+        self.devices.len()
+    }
+
+    fn id(&self, device: usize) -> DeviceId {
+        self.devices[device].id()
+    }
+
+    fn what(&self) -> &'static str {
+        self.what
+    }
+
+    fn dtype(&self) -> DType {
+        self.ty.dtype
+    }
+
+    fn able(&self, device: usize) -> Result<(), Lacking> {
+        match &self.devices[device] {
+            device if self.there == Some(device.id()) => Ok(()),
+            device if self.used => able::holds(device, self.ty),
+            device => able::fits(device, self.ty.bytes()),
+        }
+    }
+
+    fn failure(&self, device: usize) -> Option<Error> {
+        self.devices[device].device().err()
+    }
+}
+
+impl<'a> Data<'a> {
+    /// New data of a program.
+    fn new(state: &'a State, what: &'static str, ty: TensorType) -> Data<'a> {
+        Data { devices: &state.table.devices, what, ty, used: true, there: None }
+    }
+
+    fn first(&self, found: &Found<()>) -> (&'a Arc<LogicalDevice>, Reason) {
+        let reason = found.reason.unwrap_or(Reason::Colocated { with: WITH_THE_HOST.with });
+        (&self.devices[found.devices[0].0], reason)
+    }
+}
+
+fn ask<'a>(state: &State, request: &'a Request) -> Ask<'a> {
+    Ask { home: Some(WITH_THE_HOST), first: true, ..Ask::new(request, &state.config) }
+}
 
 impl Inner {
     /// Host data as a tensor, where the scope asks for it; without a scope it stays with the host, unless GPUs
@@ -24,23 +87,10 @@ impl Inner {
         location: &'static Location<'static>,
     ) -> Result<DeviceTensor> {
         let state = self.state();
-        let (device, reason) = self.home(&state, ty, request)?;
-        self.say_where(&state, device, ty, "constant", reason, request, location);
-        let mut made = transfer::upload(&self.ledger, bytes, ty, device, reason, location);
-        if request.spec.is_empty() {
-            // Nobody asked for the device that is full: any other will do.
-            for next in state.table.devices.iter().filter(|d| d.id() != device.id()) {
-                match &made {
-                    Err(error) if error.is_out_of_memory() && next.dtypes().contains(&ty.dtype) => {
-                        let reason = Reason::MemoryLimit { full: device.id() };
-                        self.say_where(&state, next, ty, "constant", reason, request, location);
-                        made = transfer::upload(&self.ledger, bytes, ty, next, reason, location);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        made
+        let data = Data::new(&state, "constant", ty);
+        self.made(&state, &data, request, location, |device, reason| {
+            transfer::upload(&self.ledger, bytes, ty, device, reason, location)
+        })
     }
 
     /// A tensor on a CPU whose bytes, row-major, `write` writes where they will lie. All of them: they are undefined before.
@@ -51,7 +101,8 @@ impl Inner {
         write: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<DeviceTensor> {
         let state = self.state();
-        let (device, reason) = self.home(&state, ty, request)?;
+        let data = Data::new(&state, "constant", ty);
+        let (device, reason) = data.first(&policy::decide(&ask(&state, request), &data)?);
         let out = device.tensor(ty, "constant", reason)?;
         drop(state);
         if ty.bytes() > 0 {
@@ -70,94 +121,62 @@ impl Inner {
         location: &'static Location<'static>,
     ) -> Result<DeviceTensor> {
         let state = self.state();
-        let (device, reason) = self.home(&state, tensor.tensor_type(), request)?;
-        self.say_where(&state, device, tensor.tensor_type(), "variable", reason, request, location);
-        let purpose = Purpose { cause: Cause::Explicit, op: "variable", reason, location };
-        transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
+        let data = Data::new(&state, "variable", tensor.tensor_type());
+        self.made(&state, &data, request, location, |device, reason| {
+            let purpose = Purpose { cause: Cause::Explicit, op: "variable", reason, location };
+            transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
+        })
+    }
+
+    /// Data made where it may be. Where nobody asked for a device that turns out to be full, it is made on the next; where a device is
+    /// lost in the attempt, on another if that is allowed.
+    fn made(
+        &self,
+        state: &State,
+        data: &Data<'_>,
+        request: &Request,
+        location: &'static Location<'static>,
+        make: impl Fn(&Arc<LogicalDevice>, Reason) -> Result<DeviceTensor>,
+    ) -> Result<DeviceTensor> {
+        let ask = ask(state, request);
+        let mut found = policy::decide(&ask, data)?;
+        let mut full: SmallVec<[DeviceId; 4]> = SmallVec::new();
+        loop {
+            let (device, reason) = data.first(&found);
+            self.say_where(data, device, reason, &ask, location);
+            match make(device, reason) {
+                Err(error) if error.is_out_of_memory() => {
+                    full.push(device.id());
+                    found = policy::after_full(&Ask { full: &full, ..ask }, data).ok_or(error)?;
+                }
+                Err(error) if error.lost() == Some(device.id()) && device.is_lost() => {
+                    found = policy::decide(&ask, data)?;
+                }
+                done => return done,
+            }
+        }
     }
 
     /// Books data that is not where it was asked to be, and says so.
     fn say_where(
         &self,
-        state: &State,
+        data: &Data<'_>,
         device: &LogicalDevice,
-        ty: TensorType,
-        what: &'static str,
         reason: Reason,
-        request: &Request,
+        ask: &Ask<'_>,
         location: &'static Location<'static>,
     ) {
         let Some(wanted) = reason.wanted() else { return };
-        self.ledger.book(Cause::Fallback, wanted, device.id(), what, location, 0, 0.0);
-        if request.fallback.unwrap_or(state.config.fallback) == Policy::Warn {
-            let text = || {
+        let Data { what, ty, .. } = *data;
+        let told = policy::told(&reason, ask.request, ask.fallback, Moment::Tried);
+        if told.booked {
+            self.ledger.book_fallback_alone(wanted, device.id(), what, reason, location);
+        }
+        if told.said {
+            self.notices.say_once(Topic::Fallback, what, ty.dtype, wanted, || {
                 let (file, line) = (location.file(), location.line());
                 format!("{what} of {ty} is on {}: {reason} ({file}:{line})", device.id())
-            };
-            self.notices.say_once(Topic::Fallback, what, ty.dtype, wanted, text);
-        }
-    }
-
-    /// The device for new host data.
-    fn home<'t>(
-        &self,
-        state: &'t State,
-        ty: TensorType,
-        request: &Request,
-    ) -> Result<(&'t Arc<LogicalDevice>, Reason)> {
-        let table = &state.table;
-        let cpu = table.devices.iter().find(|d| d.id().kind == DeviceKind::Cpu).ok_or_else(|| {
-            Error::config("a tensor of host data", "no CPU is visible", "make CPU:0 visible")
-        })?;
-        if request.spec.is_empty() {
-            let with_the_host = Reason::Colocated { with: "the host's data" };
-            let gpu = table.devices.iter().find(|d| d.id().kind == DeviceKind::Gpu);
-            let Some(gpu) = gpu.filter(|_| state.config.rule == PlacementRule::PreferGpu) else {
-                return Ok((cpu, with_the_host));
-            };
-            return Ok(match lacking::holds(gpu, ty) {
-                Ok(()) => (gpu, Reason::PreferGpu),
-                Err(lacking @ Lacking::Size(_)) => (cpu, lacking.reason("constant", ty.dtype, gpu.id())),
-                Err(_) => (cpu, with_the_host),
             });
-        }
-        let local = is_local(request);
-        let wanted = table.devices.iter().find(|d| local && d.id().is_allowed_by(&request.spec));
-        let forbid = request.fallback.unwrap_or(state.config.fallback) == Policy::Forbid;
-        match wanted.map(|device| (device, lacking::holds(device, ty))) {
-            Some((device, Ok(()))) => Ok((device, Reason::Requested)),
-            Some((device, Err(lacking))) if forbid => {
-                let able = table.devices.iter().filter(|d| lacking::holds(d, ty).is_ok());
-                Err(lacking.error("constant", ty.dtype, device, able.map(|d| d.id()).collect()))
-            }
-            Some((device, Err(lacking))) => {
-                // The same type first, then the CPU.
-                let alike = |d: &&Arc<LogicalDevice>| {
-                    d.id().kind == device.id().kind && lacking::holds(d, ty).is_ok()
-                };
-                let instead = table.devices.iter().find(alike).unwrap_or(cpu);
-                Ok((instead, lacking.reason("constant", ty.dtype, device.id())))
-            }
-            None => {
-                let same_kind = |d: &&Arc<LogicalDevice>| {
-                    let mut spec = request.spec.clone();
-                    spec.index = None;
-                    d.id().is_allowed_by(&spec)
-                };
-                let kind = match request.spec.kind {
-                    Some(DeviceType::Cpu) => Some(DeviceKind::Cpu),
-                    Some(DeviceType::Gpu) => Some(DeviceKind::Gpu),
-                    Some(DeviceType::Custom(_)) | None => None,
-                };
-                if forbid || !local || (kind.is_none() && request.spec.kind.is_some()) {
-                    return Err(Error::NoSuchDevice(Box::new(NoSuchDevice {
-                        asked: request.spec.to_string(),
-                        available: table.ids(),
-                    })));
-                }
-                let device = table.devices.iter().find(same_kind).unwrap_or(cpu);
-                Ok((device, Reason::NoSuchDevice { kind, index: request.spec.index }))
-            }
         }
     }
 
@@ -169,29 +188,11 @@ impl Inner {
         location: &'static Location<'static>,
     ) -> Result<DeviceTensor> {
         let state = self.state();
-        let device =
-            state.table.devices.iter().find(|d| is_local(request) && d.id().is_allowed_by(&request.spec));
-        let device = device.ok_or_else(|| {
-            Error::NoSuchDevice(Box::new(NoSuchDevice {
-                asked: request.spec.to_string(),
-                available: state.table.ids(),
-            }))
-        })?;
-        let ty = tensor.tensor_type();
-        if tensor.device() != device.id()
-            && let Err(lacking @ Lacking::Size(_)) = lacking::holds(device, ty)
-        {
-            return Err(lacking.error("to_device", ty.dtype, device, Vec::new()));
-        }
+        let there = Some(tensor.device());
+        let data = Data { used: false, there, ..Data::new(&state, "to_device", tensor.tensor_type()) };
+        let device = &state.table.devices[policy::by_name(request, &data)?];
         let purpose =
             Purpose { cause: Cause::Explicit, op: "to_device", reason: Reason::Requested, location };
         transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
     }
-}
-
-/// Whether the request names this process, or none in particular.
-pub(crate) fn is_local(request: &Request) -> bool {
-    request.spec.job.as_ref().is_none_or(|job| job.as_str() == "localhost")
-        && request.spec.replica.is_none_or(|r| r == 0)
-        && request.spec.task.is_none_or(|t| t == 0)
 }

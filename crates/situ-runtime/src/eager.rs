@@ -1,10 +1,11 @@
 //! One op, now: infer its type, choose its device, bring its inputs there, launch its kernel.
 
 use crate::choose::{self, Candidate, Choice};
-use crate::config::{Config, PlacementRule};
+use crate::config::Config;
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
+use crate::policy::{self, Facts, Moment};
 use crate::recording::{DeviceTimes, EagerEntry, Entry, MemoryEntry, nanoseconds, this_thread};
 use crate::runtime::{Inner, State};
 use crate::storage::{Checks, DeviceTensor, Storage};
@@ -53,22 +54,28 @@ impl Inner {
             return Ok(view);
         }
         let state = self.state();
-        let candidate = Candidate { op, inputs, input_types: &input_types, output_types: &output_types };
-        let mut choice = choose::choose(&state.table, &state.config, request, &candidate)?;
-        self.announce(&state.config, op, &input_types, &output_types, request, &choice, location);
+        let config = &state.config;
+        let candidate = Candidate {
+            devices: &state.table.devices,
+            op,
+            inputs,
+            input_types: &input_types,
+            output_types: &output_types,
+        };
+        let mut choice = choose::choose(config, request, &candidate)?;
         let mut full: SmallVec<[DeviceId; 4]> = SmallVec::new();
         loop {
+            self.announce(config, &candidate, request, &choice, location);
             match self.run_on(&state, &candidate, &choice, request, location, more) {
-                Err(error)
-                    if error.is_out_of_memory()
-                        && request.spec.is_empty()
-                        && state.config.rule != PlacementRule::Manual =>
-                {
+                Err(error) if error.is_out_of_memory() => {
                     more.clear();
                     full.push(choice.device.id());
-                    choice =
-                        choose::next_after_out_of_memory(&state.table, &candidate, &full).ok_or(error)?;
-                    self.announce(&state.config, op, &input_types, &output_types, request, &choice, location);
+                    choice = choose::after_full(config, request, &candidate, &full).ok_or(error)?;
+                }
+                // Lost as it was used. What was only there is gone; an op on anything else is placed again, without it.
+                Err(error) if error.lost() == Some(choice.device.id()) && candidate.survives(&choice) => {
+                    more.clear();
+                    choice = choose::choose(config, request, &candidate)?;
                 }
                 done => return done,
             }
@@ -105,7 +112,7 @@ impl Inner {
         location: &'static Location<'static>,
         more: &mut More,
     ) -> Result<DeviceTensor> {
-        let Candidate { op, inputs, input_types, output_types } = candidate;
+        let Candidate { op, inputs, input_types, output_types, .. } = candidate;
         let logical = choice.device;
         let device = logical.device()?;
         // Inputs that must be moved or made dense first; most often there are none.
@@ -206,25 +213,17 @@ impl Inner {
         if policy == Policy::Allow || input.replica_on(to.id()).is_some() {
             return Ok(());
         }
-        let bytes = input.tensor_type().bytes();
-        let (from, to) = (input.device(), to.id());
-        if policy == Policy::Forbid {
-            return Err(Error::CopyForbidden(Box::new(CopyForbidden {
-                op: op.name(),
-                input: index,
-                from,
-                to,
-                bytes,
-            })));
+        let (from, to, bytes) = (input.device(), to.id(), input.tensor_type().bytes());
+        if policy::copy(policy, || CopyForbidden { op: op.name(), input: index, from, to, bytes })? {
+            self.notices.say_once(Topic::Copy, op.name(), input.dtype, to, || {
+                format!(
+                    "{} on {to} copies its input {index} ({}) from {from}; keep it there with to_device, or run \
+                     the op on {from}",
+                    op.name(),
+                    reason::bytes(bytes)
+                )
+            });
         }
-        self.notices.say_once(Topic::Copy, op.name(), input.dtype, to, || {
-            format!(
-                "{} on {to} copies its input {index} ({}) from {from}; keep it there with to_device, or run the op \
-                 on {from}",
-                op.name(),
-                reason::bytes(bytes)
-            )
-        });
         Ok(())
     }
 
@@ -232,45 +231,31 @@ impl Inner {
     fn announce(
         &self,
         config: &Config,
-        op: &Op,
-        inputs: &[TensorType],
-        outputs: &[TensorType],
+        candidate: &Candidate<'_>,
         request: &Request,
         choice: &Choice<'_>,
         location: &'static Location<'static>,
     ) {
+        let Choice { device, reason: why, extra_seconds, .. } = choice;
+        let (op, ran) = (candidate.op.name(), device.id());
+        let line = || format!("{}:{}", location.file(), location.line());
         if config.log_placement {
-            self.notices.say(
-                Topic::Placement,
-                format!(
-                    "{} -> {}: {} ({}:{})",
-                    op.name(),
-                    choice.device.id(),
-                    choice.reason,
-                    location.file(),
-                    location.line()
-                ),
-            );
+            self.notices.say(Topic::Placement, format!("{op} -> {ran}: {why} ({})", line()));
         }
-        let Some(wanted) = choice.reason.wanted() else { return };
-        let ran = choice.device.id();
-        self.ledger.book(Cause::Fallback, wanted, ran, op.name(), location, 0, choice.extra_seconds.max(0.0));
-        if request.fallback.unwrap_or(config.fallback) == Policy::Warn {
-            let dtype = op.kernel_dtype(inputs, outputs);
-            self.notices.say_once(Topic::Fallback, op.name(), dtype, wanted, || {
-                let cost = match choice.reason {
-                    Reason::NoKernel { .. } | Reason::TooLarge { .. } if choice.extra_seconds > 0.0 => {
-                        format!(", about {} longer than there", reason::seconds(choice.extra_seconds))
+        let Some(wanted) = why.wanted() else { return };
+        let told = policy::told(why, request, request.fallback.unwrap_or(config.fallback), Moment::Tried);
+        if told.booked {
+            self.ledger.book_fallback(wanted, ran, op, location, extra_seconds.max(0.0));
+        }
+        if told.said {
+            self.notices.say_once(Topic::Fallback, op, candidate.dtype(), wanted, || {
+                let cost = match why {
+                    Reason::NoKernel { .. } | Reason::TooLarge { .. } if *extra_seconds > 0.0 => {
+                        format!(", about {} longer than there", reason::seconds(*extra_seconds))
                     }
                     _ => String::new(),
                 };
-                format!(
-                    "{} runs on {ran}{cost}: {} ({}:{})",
-                    op.name(),
-                    choice.reason,
-                    location.file(),
-                    location.line()
-                )
+                format!("{op} runs on {ran}{cost}: {why} ({})", line())
             });
         }
     }

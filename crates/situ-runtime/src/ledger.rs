@@ -5,7 +5,7 @@
 //! each by a counter of its own.
 
 use crate::recording::Recordings;
-use situ_core::{DeviceId, reason::seconds};
+use situ_core::{DeviceId, Reason, reason::seconds};
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
@@ -164,17 +164,37 @@ impl Ledger {
         plans.retain(|book| Arc::strong_count(book) > 1);
     }
 
-    /// Books a fallback of a function, which a recording knows from its plan.
-    pub(crate) fn book_planned_fallback(
+    /// Books a fallback of an op, whose own entry in a recording, or whose plan there, says it.
+    pub(crate) fn book_fallback(
         &self,
         wanted: DeviceId,
         ran: DeviceId,
         op: &'static str,
         location: &'static Location<'static>,
+        seconds: f64,
     ) {
-        self.entries().entry((Cause::Fallback, wanted, ran, op, location)).or_default().0 += 1;
+        let mut entries = self.entries();
+        let sums = entries.entry((Cause::Fallback, wanted, ran, op, location)).or_default();
+        sums.0 += 1;
+        sums.2 += seconds;
     }
 
+    /// Books a fallback of which nothing else tells a recording: of data, and of ops inside of conditions and loops.
+    pub(crate) fn book_fallback_alone(
+        &self,
+        wanted: DeviceId,
+        ran: DeviceId,
+        op: &'static str,
+        reason: Reason,
+        location: &'static Location<'static>,
+    ) {
+        if self.recordings.is_on() {
+            self.recordings.fell_back(wanted, ran, op, reason, location);
+        }
+        self.book_fallback(wanted, ran, op, location, 0.0);
+    }
+
+    /// Books a copy.
     pub(crate) fn book(
         &self,
         cause: Cause,

@@ -4,6 +4,7 @@
 //! under its device's limit; a failed op leaves every live tensor valid.
 //! Leaves to others: the tensors and scopes that users write (`situ-tensor`), kernels (`situ-cpu`, `situ-gpu`).
 
+mod able;
 mod blocks;
 mod choose;
 mod config;
@@ -13,11 +14,11 @@ pub mod costs;
 mod eager;
 pub mod function;
 mod host;
-mod lacking;
 mod ledger;
 mod logical;
 mod notice;
 mod pieces;
+mod policy;
 mod pool;
 pub mod recording;
 mod runtime;

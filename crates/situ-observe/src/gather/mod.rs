@@ -96,13 +96,10 @@ impl Gathering {
             Entry::Eager(eager) => self.eager(&eager),
             Entry::Copy(copy) => self.copy(&copy),
             Entry::Fallback(fallback) => {
-                // Ops by themselves say more of theirs; this is data that was put elsewhere.
-                if matches!(fallback.op, "constant" | "variable") {
-                    let device = self.devices.position(fallback.device);
-                    let (wanted, source) = (fallback.wanted.to_string(), line(fallback.location));
-                    let reason = format!("{wanted} can't hold it");
-                    self.fell_back(fallback.op, String::new(), wanted, device, reason, source, 1);
-                }
+                let device = self.devices.position(fallback.device);
+                let (wanted, source) = (fallback.wanted.to_string(), line(fallback.location));
+                let reason = fallback.reason.to_string();
+                self.fell_back(fallback.op, String::new(), wanted, device, reason, source, 1);
             }
             Entry::Memory(memory) => self.memory(&memory),
             Entry::Traced(traced) => {

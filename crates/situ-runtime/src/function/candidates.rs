@@ -1,12 +1,11 @@
-//! Which devices may run each node of a graph, before anybody weighs them: requests, kernels, fallbacks.
+//! Which devices may run each node of a graph, before anybody weighs them: where what is given is, and what `policy` says of the rest.
 
 use super::costing::root;
+use crate::able;
 use crate::config::{Config, PlacementRule, Table};
-use crate::constant::is_local;
-use crate::lacking::{self, Lacking};
 use crate::logical::LogicalDevice;
-use situ_core::error::NoSuchDevice;
-use situ_core::{DType, DeviceKind, DeviceType, Error, Policy, Reason, Request, Result, TensorType};
+use crate::policy::{self, Ask, Facts, Home, Lacking};
+use situ_core::{DType, DeviceId, Error, Reason, Request, Result, TensorType};
 use situ_ir::{Content, Graph, Node, Op};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -70,7 +69,7 @@ impl Scene<'_> {
             let found = match &node.content {
                 Content::Variable(n) if self.movable[*n as usize] => {
                     let home = self.homes[id.index()].unwrap_or(0);
-                    let holds = |d: usize| lacking::holds(&self.table.devices[d], node.types[0]).is_ok();
+                    let holds = |d: usize| able::holds(&self.table.devices[d], node.types[0]).is_ok();
                     let usable = |d: &usize| *d != home && holds(*d);
                     let others = (0..self.table.devices.len()).filter(usable);
                     let reason = Some(Reason::Colocated { with: "its uses" });
@@ -126,31 +125,18 @@ impl Scene<'_> {
         let largest = node.inputs.iter().rev().filter(|v| home(v).is_some());
         let largest = largest.max_by_key(|v| graph.type_of(**v).bytes()).and_then(home);
         let Some(largest) = largest else { return self.of(graph, node) };
-        let device = largest.devices[0];
-        let request = Request { spec: self.table.devices[device].id().spec(), ..self.request(node) };
-        let devices = &self.table.devices;
-        let able: SmallVec<[usize; 4]> =
-            (0..devices.len()).filter(|&d| can_run(graph, node, &devices[d]).is_ok()).collect();
-        let found = self.requested(graph, node, &request, &able)?;
-        let reason = match found.reason {
-            Some(Reason::Requested) => Some(Reason::Colocated { with: "its largest input" }),
-            other => other,
-        };
-        Ok(Candidates { reason, ..found })
+        let device = self.table.devices[largest.devices[0]].id();
+        self.decided(graph, node, Some(Home { device, with: "its largest input" }))
     }
 
     pub(super) fn of(&self, graph: &Graph, node: &Node) -> Result<Candidates> {
+        self.decided(graph, node, None)
+    }
+
+    /// What the policy says of a node, which stays at home if it has one and no scope is around it.
+    fn decided(&self, graph: &Graph, node: &Node, home: Option<Home>) -> Result<Candidates> {
         let request = self.request(node);
-        let devices = &self.table.devices;
-        let mut able: SmallVec<[usize; 4]> = SmallVec::new();
-        let mut lacking: SmallVec<[(usize, Lacking); 4]> = SmallVec::new();
-        for (d, device) in devices.iter().enumerate() {
-            match can_run(graph, node, device) {
-                Ok(()) => able.push(d),
-                Err(lack) => lacking.push((d, lack)),
-            }
-        }
-        let (op, dtype) = (node.content.name(), dtype(graph, node));
+        let mut facts = NodeFacts { devices: &self.table.devices, graph, node, ends: false };
         if matches!(node.content, Content::Cond(_) | Content::While(_)) {
             if request.spec.is_empty()
                 && let Some(asked) = self.all_ask_for(node)?
@@ -158,66 +144,51 @@ impl Scene<'_> {
                 let reason = Some(Reason::Colocated { with: "its ops" });
                 return Ok(Candidates { devices: asked.into(), reason });
             }
-            if able.is_empty() || !request.spec.is_empty() {
-                // Whatever its device lacks runs elsewhere, op by op.
-                able = (0..devices.len()).filter(|&d| holds_ends(graph, node, &devices[d]).is_ok()).collect();
-                lacking.clear();
-            }
+            // Whatever its device lacks runs elsewhere, op by op.
+            facts.ends = !request.spec.is_empty() || (0..facts.count()).all(|d| facts.able(d).is_err());
         }
-        if able.is_empty() {
-            let lacking = lacking.iter().map(|&(d, lacking)| (&*devices[d], lacking));
-            return Err(lacking::none_able(op, dtype, lacking));
-        }
-        if request.spec.is_empty() {
-            let of_size = lacking.iter().find(|(_, lacking)| matches!(lacking, Lacking::Size(_)));
-            let left_out = of_size.map(|&(d, lacking)| lacking.reason(op, dtype, devices[d].id()));
-            // Where a choice is left that it was part of, the placer says why.
-            let alike =
-                |&d: &usize| of_size.is_some_and(|&(out, _)| devices[out].id().kind == devices[d].id().kind);
-            let reason = left_out.filter(|_| !able.iter().any(alike));
-            return Ok(Candidates { devices: able, reason });
-        }
-        self.requested(graph, node, &request, &able)
+        let found = policy::decide(&Ask { home, ..Ask::new(&request, self.config) }, &facts)?;
+        Ok(Candidates { devices: found.devices.into_iter().map(|(d, ())| d).collect(), reason: found.reason })
+    }
+}
+
+/// A node that is to be placed on one of these devices.
+struct NodeFacts<'a> {
+    devices: &'a [Arc<LogicalDevice>],
+    graph: &'a Graph,
+    node: &'a Node,
+    /// Whether it is enough that a device holds what the node takes and gives.
+    ends: bool,
+}
+
+impl Facts for NodeFacts<'_> {
+    type Means = ();
+
+    fn count(&self) -> usize {
+        self.devices.len()
     }
 
-    fn requested(&self, graph: &Graph, node: &Node, request: &Request, able: &[usize]) -> Result<Candidates> {
-        let devices = &self.table.devices;
-        let asked = || {
-            Error::NoSuchDevice(Box::new(NoSuchDevice {
-                asked: request.spec.to_string(),
-                available: self.table.ids(),
-            }))
-        };
-        let kind = match &request.spec.kind {
-            Some(DeviceType::Cpu) => Some(DeviceKind::Cpu),
-            Some(DeviceType::Gpu) => Some(DeviceKind::Gpu),
-            Some(DeviceType::Custom(_)) => return Err(asked()),
-            None => None,
-        };
-        if !is_local(request) {
-            return Err(asked());
+    fn id(&self, device: usize) -> DeviceId {
+        self.devices[device].id()
+    }
+
+    fn what(&self) -> &'static str {
+        self.node.content.name()
+    }
+
+    fn dtype(&self) -> DType {
+        dtype(self.graph, self.node)
+    }
+
+    fn able(&self, device: usize) -> std::result::Result<(), Lacking> {
+        match self.ends {
+            true => holds_ends(self.graph, self.node, &self.devices[device]),
+            false => can_run(self.graph, self.node, &self.devices[device]),
         }
-        let matches = |d: &usize| devices[*d].id().is_allowed_by(&request.spec);
-        let matching: SmallVec<[usize; 4]> = able.iter().copied().filter(matches).collect();
-        if !matching.is_empty() {
-            return Ok(Candidates { devices: matching, reason: Some(Reason::Requested) });
-        }
-        let wanted = (0..devices.len()).find(matches);
-        let wanted = wanted.and_then(|d| Some((d, can_run(graph, node, &devices[d]).err()?)));
-        let dtype = dtype(graph, node);
-        if request.fallback.unwrap_or(self.config.fallback) == Policy::Forbid {
-            let Some((wanted, lacking)) = wanted else { return Err(asked()) };
-            let able = able.iter().map(|&d| devices[d].id()).collect();
-            return Err(lacking.error(node.content.name(), dtype, &devices[wanted], able));
-        }
-        let reason = match wanted {
-            Some((wanted, lacking)) => lacking.reason(node.content.name(), dtype, devices[wanted].id()),
-            None => Reason::NoSuchDevice { kind, index: request.spec.index },
-        };
-        // Another of the kind that was asked for comes first, then a CPU.
-        let of_kind = |kind| able.iter().copied().find(|&d| Some(devices[d].id().kind) == kind);
-        let found = of_kind(kind).or_else(|| of_kind(Some(DeviceKind::Cpu))).unwrap_or(able[0]);
-        Ok(Candidates { devices: smallvec![found], reason: Some(reason) })
+    }
+
+    fn failure(&self, device: usize) -> Option<Error> {
+        self.devices[device].device().err()
     }
 }
 
@@ -241,9 +212,9 @@ pub(crate) fn can_run(
     match &node.content {
         Content::Input(_) | Content::Capture(_) | Content::Variable(_) => Ok(()),
         // Of a branch: it may have to be made dense there.
-        Content::Op(Op::Reshape(_)) => lacking::fits(device, node.types[0].bytes()),
+        Content::Op(Op::Reshape(_)) => able::fits(device, node.types[0].bytes()),
         Content::Op(op) if is_view(op) => Ok(()),
-        Content::Op(op) => lacking::kernel(device, op, &input_types(graph, node), &node.types).map(|_| ()),
+        Content::Op(op) => able::kernel(device, op, &input_types(graph, node), &node.types).map(|_| ()),
         Content::Cond(cond) => {
             holds_ends(graph, node, device)?;
             whole(&cond.then)?;
@@ -260,7 +231,7 @@ pub(crate) fn can_run(
 /// Whether a device can hold what a node takes and gives.
 fn holds_ends(graph: &Graph, node: &Node, device: &LogicalDevice) -> std::result::Result<(), Lacking> {
     let taken = node.inputs.iter().map(|v| graph.type_of(*v));
-    taken.chain(node.types.iter().copied()).try_for_each(|ty| lacking::holds(device, ty))
+    taken.chain(node.types.iter().copied()).try_for_each(|ty| able::holds(device, ty))
 }
 
 /// The types of a node's inputs.

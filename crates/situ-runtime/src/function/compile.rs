@@ -12,13 +12,14 @@ use super::plan::{DeviceIndex, Plan, PlanSummary};
 use super::record::{Event, Off, Recorder, Timed};
 use super::simplify::{join, simplify};
 use crate::config::PlacementRule;
-use crate::ledger::{Book, Cause};
+use crate::ledger::Book;
 use crate::notice::Topic;
+use crate::policy::{self, Moment};
 use crate::recording::{DeviceTimes, Entry, FunctionCall, Stamps, nanoseconds, this_thread};
 use crate::runtime::{Inner, Runtime, State};
 use crate::storage::DeviceTensor;
 use crate::transfer;
-use situ_core::{DeviceId, DeviceKind, DeviceSpec, Policy, Reason, Request, Result};
+use situ_core::{DeviceId, DeviceKind, DeviceSpec, Reason, Request, Result};
 use situ_ir::passes::{Options, Report};
 use situ_ir::{Content, Graph};
 use std::ops::Deref;
@@ -232,18 +233,19 @@ impl Announced<'_> {
                 let text = format!("{op} -> {ran}: {why} ({}), in a function", node.source);
                 inner.notices.say(Topic::Placement, text);
             }
-            // A limit met by placement is no fallback: nobody asked for the device that is full, or too small.
-            let unasked = scene.request(node).spec.is_empty() && matches!(why, Reason::TooLarge { .. });
-            let met = unasked || matches!(why, Reason::MemoryLimit { .. });
-            let Some(wanted) = why.wanted().filter(|_| !met) else { continue };
-            let location = node.source.0.unwrap_or(Location::caller());
-            if is_block {
-                // A recording knows the outermost graph alone from its plan.
-                inner.ledger.book(Cause::Fallback, wanted, ran, op, location, 0, 0.0);
-            } else {
-                inner.ledger.book_planned_fallback(wanted, ran, op, location);
+            let Some(wanted) = why.wanted() else { continue };
+            let request = scene.request(node);
+            let fallback = request.fallback.unwrap_or(state.config.fallback);
+            let told = policy::told(&why, &request, fallback, Moment::Planned);
+            if told.booked {
+                let location = node.source.0.unwrap_or(Location::caller());
+                match is_block {
+                    // A recording knows the outermost graph alone from its plan.
+                    true => inner.ledger.book_fallback_alone(wanted, ran, op, why, location),
+                    false => inner.ledger.book_fallback(wanted, ran, op, location, 0.0),
+                }
             }
-            if scene.request(node).fallback.unwrap_or(state.config.fallback) == Policy::Warn {
+            if told.said {
                 inner.notices.say_once(Topic::Fallback, op, dtype(graph, node), wanted, || {
                     format!("{op} runs on {ran}: {why} ({}), at each call of its function", node.source)
                 });

@@ -11,11 +11,12 @@ use super::lower::{Ends, Host, lower};
 use super::measure::Measured;
 use super::place::{Placed, place};
 use super::plan::{DeviceIndex, Nested, Plan};
+use crate::able;
 use crate::config::Table;
-use crate::lacking;
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
+use crate::policy;
 use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, Purpose};
@@ -286,7 +287,7 @@ impl Host for Compiling<'_> {
     fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>> {
         let bytes = self.captures[capture].tensor_type().bytes();
         // Where only a part of it is read, it may be larger than what the device can hold.
-        if !self.replicating || lacking::fits(&self.state.table.devices[device], bytes).is_err() {
+        if !self.replicating || able::fits(&self.state.table.devices[device], bytes).is_err() {
             return Ok(None);
         }
         let known = self.replicas.iter().position(|r| (r.capture, r.device) == (capture, device));
@@ -304,24 +305,18 @@ impl Host for Compiling<'_> {
     }
 
     fn allow_copy(&mut self, node: &Node, from: DeviceIndex, to: DeviceIndex, bytes: usize) -> Result<()> {
-        let policy = self.copy_policy(node);
-        if policy == Policy::Allow {
-            return Ok(());
-        }
         let [from, to] = [from, to].map(|d| self.state.table.devices[d].id());
         let op = node.content.name();
-        if policy == Policy::Forbid {
-            let forbidden = CopyForbidden { op, input: 0, from, to, bytes };
-            return Err(Error::CopyForbidden(Box::new(forbidden)));
+        if policy::copy(self.copy_policy(node), || CopyForbidden { op, input: 0, from, to, bytes })? {
+            let dtype = node.types.first().map_or(situ_core::DType::F32, |t| t.dtype);
+            self.inner.notices.say_once(Topic::Copy, op, dtype, to, || {
+                format!(
+                    "{op} on {to} copies {} from {from} at each call of its function ({})",
+                    reason::bytes(bytes),
+                    node.source
+                )
+            });
         }
-        let dtype = node.types.first().map_or(situ_core::DType::F32, |t| t.dtype);
-        self.inner.notices.say_once(Topic::Copy, op, dtype, to, || {
-            format!(
-                "{op} on {to} copies {} from {from} at each call of its function ({})",
-                reason::bytes(bytes),
-                node.source
-            )
-        });
         Ok(())
     }
 }

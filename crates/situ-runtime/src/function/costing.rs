@@ -6,8 +6,9 @@
 
 use super::candidates::{Candidates, input_types, is_view};
 use super::measure::Measured;
-use crate::lacking::{self, Lacking};
+use crate::able;
 use crate::logical::{LogicalDevice, copy_seconds};
+use crate::policy::Lacking;
 use situ_core::{DeviceKind, Error, Result};
 use situ_device::DeviceClass;
 use situ_ir::{Content, Graph, Node, Value, WorkClass};
@@ -127,7 +128,7 @@ impl Costing<'_> {
 
     /// Whether a captured tensor is on every device that reads it, for good.
     fn keeps(&self, bytes: usize) -> bool {
-        let too_large = |d: &Arc<LogicalDevice>| matches!(lacking::fits(d, bytes), Err(Lacking::Size(_)));
+        let too_large = |d: &Arc<LogicalDevice>| matches!(able::fits(d, bytes), Err(Lacking::Size(_)));
         self.keeps_captures && bytes > 0 && !self.devices.iter().any(too_large)
     }
 

@@ -6,7 +6,7 @@ use super::costing::seconds_on;
 use super::explain::{Alternative, Explanation};
 use super::measure::Measured;
 use super::plan::{Action, Step};
-use crate::lacking::Lacking;
+use crate::policy::Lacking;
 use situ_core::{DType, DeviceId, DeviceSpec, Reason, TensorType};
 use situ_ir::graph::Source;
 use situ_ir::passes::Report;

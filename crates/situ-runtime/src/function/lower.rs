@@ -2,7 +2,7 @@
 
 use super::candidates::{input_types, is_view};
 use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand};
-use crate::lacking;
+use crate::able;
 use crate::logical::{LogicalDevice, copy_seconds};
 use crate::transfer::wastes;
 use situ_core::{DeviceKind, Error, Layout, Reason, Result, TensorType};
@@ -226,7 +226,7 @@ impl Lowering<'_> {
     fn dense_base(&mut self, value: Value, base: Operand, id: NodeId) -> Result<Operand> {
         let device = self.buffers[base.buffer].device;
         let bytes = self.graph.type_of(value).bytes();
-        if lacking::fits(&self.devices[device], bytes).is_ok() {
+        if able::fits(&self.devices[device], bytes).is_ok() {
             return self.densely(value, base, device, id, true);
         }
         let host = self.host_device(id)?;

@@ -1,7 +1,7 @@
 //! The passes of `situ-ir`, with what they need of a runtime: kernels that run ops on constants, and the devices at hand.
 
+use crate::able;
 use crate::config::Table;
-use crate::lacking;
 use crate::logical::LogicalDevice;
 use crate::runtime::Inner;
 use crate::storage::DeviceTensor;
@@ -32,7 +32,7 @@ pub(crate) fn join(table: &Table, graph: &Graph, options: &Options) -> Result<(G
 }
 
 fn has(device: &LogicalDevice, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> bool {
-    lacking::kernel(device, op, inputs, outputs).is_ok()
+    able::kernel(device, op, inputs, outputs).is_ok()
 }
 
 /// Whether a device has a kernel for each op that a pass would join.

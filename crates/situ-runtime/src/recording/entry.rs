@@ -147,15 +147,17 @@ pub struct CopyEntry {
     pub end: u64,
 }
 
-/// Data, or an op by itself, that is not where it was asked to be.
+/// Data, or an op inside a condition or a loop, that is not where it was asked to be. Other ops say it in their own entries.
 #[derive(Clone, Debug)]
 pub struct FallbackEntry {
     /// The device that was asked for.
     pub wanted: DeviceId,
     /// The device that was taken.
     pub device: DeviceId,
-    /// The op.
+    /// The op, or what the data is: `constant`, `variable`.
     pub op: &'static str,
+    /// Why.
+    pub reason: Reason,
     /// The line of the program.
     pub location: &'static Location<'static>,
     /// The thread that asked.

@@ -4,7 +4,7 @@ use super::entry::{CopyEntry, Entry, FallbackEntry};
 use super::{nanoseconds, this_thread};
 use crate::ledger::Cause;
 use crate::runtime::Runtime;
-use situ_core::{DeviceId, DeviceKind};
+use situ_core::{DeviceId, DeviceKind, Reason};
 use situ_device::Timing;
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -121,7 +121,7 @@ impl Recordings {
         }
     }
 
-    /// Gives what the ledger was told, as it was told, to everybody.
+    /// Gives a copy that the ledger was told of to everybody.
     #[cold]
     pub(crate) fn booked(
         &self,
@@ -134,15 +134,22 @@ impl Recordings {
         seconds: f64,
     ) {
         let (end, thread) = (nanoseconds(), this_thread());
-        self.take(match cause {
-            Cause::Fallback => {
-                Entry::Fallback(FallbackEntry { wanted: from, device: to, op, location, thread, time: end })
-            }
-            Cause::Implicit | Cause::Explicit | Cause::Upload | Cause::Read => {
-                let start = end.saturating_sub((seconds * 1e9) as u64);
-                Entry::Copy(CopyEntry { cause, from, to, op, location, bytes, thread, start, end })
-            }
-        });
+        let start = end.saturating_sub((seconds * 1e9) as u64);
+        self.take(Entry::Copy(CopyEntry { cause, from, to, op, location, bytes, thread, start, end }));
+    }
+
+    /// Gives everybody a fallback that no other entry tells of.
+    #[cold]
+    pub(crate) fn fell_back(
+        &self,
+        wanted: DeviceId,
+        device: DeviceId,
+        op: &'static str,
+        reason: Reason,
+        location: &'static Location<'static>,
+    ) {
+        let (time, thread) = (nanoseconds(), this_thread());
+        self.take(Entry::Fallback(FallbackEntry { wanted, device, op, reason, location, thread, time }));
     }
 
     fn begin(&self, options: Options) -> Arc<Session> {
