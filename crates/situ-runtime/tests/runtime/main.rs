@@ -10,6 +10,7 @@ mod listening;
 mod lost_device;
 mod memory;
 mod placement;
+mod policy;
 mod queued_errors;
 mod shared_host;
 mod variables;
