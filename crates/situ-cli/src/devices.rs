@@ -4,6 +4,7 @@ use crate::screen::{Screen, ranges};
 use anyhow::Result;
 use comfy_table::Cell;
 use serde::Serialize;
+use situ::DeviceKind;
 use situ::config::{self, Description, DeviceClass, LogicalDevice, PhysicalDevice};
 use situ::reason::bytes;
 
@@ -38,6 +39,8 @@ struct Physical {
 #[derive(Debug, Serialize)]
 struct Logical {
     name: String,
+    #[serde(skip)]
+    kind: DeviceKind,
     physical: String,
     memory_limit_bytes: Option<usize>,
     /// The cores it owns alone, if it does.
@@ -70,7 +73,7 @@ impl DeviceList {
 
     /// Whether programs see a GPU.
     pub(crate) fn has_gpu(&self) -> bool {
-        self.logical.iter().any(|d| d.name.starts_with("GPU"))
+        self.logical.iter().any(|d| d.kind == DeviceKind::Gpu)
     }
 
     fn show(&self, screen: &mut Screen) -> Result<()> {
@@ -151,6 +154,7 @@ impl Logical {
     fn new(device: &LogicalDevice) -> Logical {
         Logical {
             name: device.id().to_string(),
+            kind: device.id().kind,
             physical: format!("{}:{}", device.id().kind, device.physical_index()),
             memory_limit_bytes: device.memory_info().limit,
             cores: device.cores().map(<[usize]>::to_vec),
@@ -165,7 +169,7 @@ impl Logical {
             Some(cores) => format!("its own: {}", ranges(cores)),
             None => "shared".to_string(),
         };
-        let cores = if self.name.starts_with("CPU") { cores } else { "-".to_string() };
+        let cores = if self.kind == DeviceKind::Cpu { cores } else { "-".to_string() };
         vec![
             Cell::new(&self.name),
             Cell::new(&self.physical),

@@ -1,6 +1,6 @@
 //! Why something is where it is. Every placed op has one; it is plain data, so keeping it costs nothing.
 
-use crate::{DType, DeviceId, DeviceKind};
+use crate::{DType, DeviceId, DeviceKind, Rule};
 use std::fmt;
 
 /// A size beyond what a device can do.
@@ -27,31 +27,40 @@ impl fmt::Display for Excess {
     }
 }
 
-/// The rule that decided a device.
+/// The rule that decided a device, as the runtime has it.
+pub type Reason = ReasonOf<DeviceId, &'static str>;
+
+/// The rule that decided a device. The one type of reasons: `D` is how a device is named, and `W` how what else a reason tells of is,
+/// an op or what something stays with. The placer has numbers for both, the runtime names.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Reason {
+pub enum ReasonOf<D, W> {
     /// A scope, or a call such as `to_device`, asked for this device.
     Requested,
     /// The device that was asked for has no kernel for this op and dtype.
     NoKernel {
         /// The op.
-        op: &'static str,
+        op: W,
         /// The dtype that has no kernel.
         dtype: DType,
         /// The device that was asked for.
-        wanted: DeviceId,
+        wanted: D,
+    },
+    /// The device that was asked for can't run it, which is all that a cost graph says.
+    Unable {
+        /// The device that was asked for.
+        wanted: D,
     },
     /// The device that was asked for, or comes first by rule or by cost, has the kernel, but not for operands of this size.
     TooLarge {
         /// The device that was asked for.
-        wanted: DeviceId,
+        wanted: D,
         /// What is too large, and by how much.
         excess: Excess,
     },
     /// The device that was asked for can't be opened: its driver refuses, or its memory limit is below what it takes to run at all.
     Unopened {
         /// The device that was asked for.
-        wanted: DeviceId,
+        wanted: D,
     },
     /// The device that was asked for does not exist.
     NoSuchDevice {
@@ -63,38 +72,38 @@ pub enum Reason {
     /// The device that was asked for is lost.
     DeviceLost {
         /// The device that was asked for.
-        wanted: DeviceId,
+        wanted: D,
     },
     /// It must be where something else is: a variable's reads and writes run where the variable lives.
     Colocated {
         /// With what.
-        with: &'static str,
+        with: W,
     },
     /// It is done sooner here, by the cost model.
     Faster {
         /// The next best device.
-        than: DeviceId,
+        than: D,
         /// By how much, in seconds.
         saves: f64,
     },
     /// Another device computes it faster, but moving the inputs there costs more than that saves.
     CheaperThanMoving {
         /// The device that computes faster.
-        to: DeviceId,
+        to: D,
         /// What staying saves, in seconds.
         saves: f64,
     },
     /// The device preferred by cost or by rule has no memory left for it.
     MemoryLimit {
         /// The device that is full.
-        full: DeviceId,
+        full: D,
     },
     /// Another device computes it faster, but is busy with other ops: the whole function is not sooner done that way.
     Balanced {
         /// The device that is busy.
-        busy: DeviceId,
-        /// How much longer the function would take with the op there, in seconds.
-        saves: f64,
+        busy: D,
+        /// How much longer the function would take with the op there, in seconds; none: not simulated.
+        saves: Option<f64>,
     },
     /// The rule `PreferGpu`: a GPU with a kernel comes first.
     PreferGpu,
@@ -106,29 +115,57 @@ pub enum Reason {
     View,
 }
 
-impl Reason {
-    /// The rule's short name, as in files and tables.
-    pub fn rule(&self) -> &'static str {
+impl<D, W> ReasonOf<D, W> {
+    /// The rule alone.
+    pub fn rule(&self) -> Rule {
         match self {
-            Reason::Requested => "requested",
-            Reason::NoKernel { .. } => "no kernel",
-            Reason::TooLarge { .. } => "too large",
-            Reason::Unopened { .. } => "not opened",
-            Reason::NoSuchDevice { .. } => "no such device",
-            Reason::DeviceLost { .. } => "device lost",
-            Reason::Colocated { .. } => "colocated",
-            Reason::Faster { .. } => "faster",
-            Reason::CheaperThanMoving { .. } => "cheaper than moving",
-            Reason::MemoryLimit { .. } => "memory limit",
-            Reason::Balanced { .. } => "balanced",
-            Reason::PreferGpu => "prefer GPU",
-            Reason::OnlyDevice => "only device",
-            Reason::Undecided => "undecided",
-            Reason::View => "view",
+            ReasonOf::Requested => Rule::Requested,
+            ReasonOf::NoKernel { .. } | ReasonOf::Unable { .. } => Rule::NoKernel,
+            ReasonOf::TooLarge { .. } => Rule::TooLarge,
+            ReasonOf::Unopened { .. } => Rule::Unopened,
+            ReasonOf::NoSuchDevice { .. } => Rule::NoSuchDevice,
+            ReasonOf::DeviceLost { .. } => Rule::DeviceLost,
+            ReasonOf::Colocated { .. } => Rule::Colocated,
+            ReasonOf::Faster { .. } => Rule::Faster,
+            ReasonOf::CheaperThanMoving { .. } => Rule::CheaperThanMoving,
+            ReasonOf::MemoryLimit { .. } => Rule::MemoryLimit,
+            ReasonOf::Balanced { .. } => Rule::Balanced,
+            ReasonOf::PreferGpu => Rule::PreferGpu,
+            ReasonOf::OnlyDevice => Rule::OnlyDevice,
+            ReasonOf::Undecided => Rule::Undecided,
+            ReasonOf::View => Rule::View,
         }
     }
 
-    /// Whether it is a fallback: the program asked for something else.
+    /// The same with other names.
+    pub fn named<E, V>(self, device: impl Fn(D) -> E, word: impl Fn(W) -> V) -> ReasonOf<E, V> {
+        match self {
+            ReasonOf::Requested => ReasonOf::Requested,
+            ReasonOf::NoKernel { op, dtype, wanted } => {
+                ReasonOf::NoKernel { op: word(op), dtype, wanted: device(wanted) }
+            }
+            ReasonOf::Unable { wanted } => ReasonOf::Unable { wanted: device(wanted) },
+            ReasonOf::TooLarge { wanted, excess } => ReasonOf::TooLarge { wanted: device(wanted), excess },
+            ReasonOf::Unopened { wanted } => ReasonOf::Unopened { wanted: device(wanted) },
+            ReasonOf::NoSuchDevice { kind, index } => ReasonOf::NoSuchDevice { kind, index },
+            ReasonOf::DeviceLost { wanted } => ReasonOf::DeviceLost { wanted: device(wanted) },
+            ReasonOf::Colocated { with } => ReasonOf::Colocated { with: word(with) },
+            ReasonOf::Faster { than, saves } => ReasonOf::Faster { than: device(than), saves },
+            ReasonOf::CheaperThanMoving { to, saves } => {
+                ReasonOf::CheaperThanMoving { to: device(to), saves }
+            }
+            ReasonOf::MemoryLimit { full } => ReasonOf::MemoryLimit { full: device(full) },
+            ReasonOf::Balanced { busy, saves } => ReasonOf::Balanced { busy: device(busy), saves },
+            ReasonOf::PreferGpu => ReasonOf::PreferGpu,
+            ReasonOf::OnlyDevice => ReasonOf::OnlyDevice,
+            ReasonOf::Undecided => ReasonOf::Undecided,
+            ReasonOf::View => ReasonOf::View,
+        }
+    }
+}
+
+impl Reason {
+    /// Whether it tells of a device that something is not on: one that was asked for, or that comes first and is full or too small.
     pub fn is_fallback(&self) -> bool {
         self.wanted().is_some()
     }
@@ -138,6 +175,7 @@ impl Reason {
     pub fn wanted(&self) -> Option<DeviceId> {
         match *self {
             Reason::NoKernel { wanted, .. }
+            | Reason::Unable { wanted }
             | Reason::TooLarge { wanted, .. }
             | Reason::Unopened { wanted }
             | Reason::DeviceLost { wanted }
@@ -151,35 +189,40 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl<D: fmt::Display, W: fmt::Display> fmt::Display for ReasonOf<D, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Requested => f.write_str("requested"),
-            Reason::NoKernel { op, dtype, wanted } => write!(f, "{wanted} has no {dtype} kernel for {op}"),
-            Reason::TooLarge { wanted, excess } => write!(f, "too large for {wanted}: {excess}"),
-            Reason::Unopened { wanted } => write!(f, "{wanted} can't be opened"),
-            Reason::NoSuchDevice { kind, index } => {
+            ReasonOf::Requested => f.write_str("requested"),
+            ReasonOf::NoKernel { op, dtype, wanted } => write!(f, "{wanted} has no {dtype} kernel for {op}"),
+            ReasonOf::Unable { wanted } => write!(f, "{wanted} can't run it"),
+            ReasonOf::TooLarge { wanted, excess } => write!(f, "too large for {wanted}: {excess}"),
+            ReasonOf::Unopened { wanted } => write!(f, "{wanted} can't be opened"),
+            ReasonOf::NoSuchDevice { kind, index } => {
                 let kind = kind.map_or("device", DeviceKind::name);
                 match index {
                     Some(index) => write!(f, "there is no {kind}:{index}"),
                     None => write!(f, "there is no {kind}"),
                 }
             }
-            Reason::DeviceLost { wanted } => write!(f, "{wanted} is lost"),
-            Reason::Colocated { with } => write!(f, "stays with {with}"),
-            Reason::Faster { than, saves } => write!(f, "saves {} over {than}", seconds(*saves)),
-            Reason::CheaperThanMoving { to, saves } => {
+            ReasonOf::DeviceLost { wanted } => write!(f, "{wanted} is lost"),
+            ReasonOf::Colocated { with } => write!(f, "stays with {with}"),
+            ReasonOf::Faster { than, saves } if *saves == 0.0 => write!(f, "no slower than on {than}"),
+            ReasonOf::Faster { than, saves } => write!(f, "saves {} over {than}", seconds(*saves)),
+            ReasonOf::CheaperThanMoving { to, saves } => {
                 write!(f, "saves {} over moving its inputs to {to}", seconds(*saves))
             }
-            Reason::MemoryLimit { full } => write!(f, "{full} has no memory left for it"),
-            Reason::Balanced { busy, saves } if *saves > 0.0 => {
+            ReasonOf::MemoryLimit { full } => write!(f, "{full} has no memory left for it"),
+            ReasonOf::Balanced { busy, saves: Some(saves) } if *saves > 0.0 => {
                 write!(f, "{busy} is busy: {} longer with it there", seconds(*saves))
             }
-            Reason::Balanced { busy, .. } => write!(f, "{busy} is busy: no sooner done with it there"),
-            Reason::PreferGpu => f.write_str("a GPU with a kernel comes first"),
-            Reason::OnlyDevice => f.write_str("no other device can run it"),
-            Reason::Undecided => f.write_str("decided when the function is compiled"),
-            Reason::View => f.write_str("a view of a tensor there"),
+            ReasonOf::Balanced { busy, saves: Some(_) } => {
+                write!(f, "{busy} is busy: no sooner done with it there")
+            }
+            ReasonOf::Balanced { busy, saves: None } => write!(f, "{busy} is busy"),
+            ReasonOf::PreferGpu => f.write_str("a GPU with a kernel comes first"),
+            ReasonOf::OnlyDevice => f.write_str("no other device can run it"),
+            ReasonOf::Undecided => f.write_str("decided when the function is compiled"),
+            ReasonOf::View => f.write_str("a view of a tensor there"),
         }
     }
 }
@@ -225,7 +268,7 @@ mod tests {
             reason.to_string(),
             "too large for GPU:0: 156.0 MiB in one output, where 128.0 MiB is the most"
         );
-        assert_eq!((reason.rule(), reason.wanted()), ("too large", Some(DeviceId::gpu(0))));
+        assert_eq!((reason.rule(), reason.wanted()), (Rule::TooLarge, Some(DeviceId::gpu(0))));
         let elements = Excess { what: "elements in one input", needs: 1 << 32, limit: (1 << 31) - 1 };
         assert_eq!(elements.to_string(), "4294967296 elements in one input, where 2147483647 is the most");
     }

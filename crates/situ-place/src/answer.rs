@@ -80,8 +80,8 @@ impl Answer {
             start: placement.start[i],
             finish: placement.finish[i],
             reason: AnswerReason {
-                rule: placement.reasons[i].rule().to_owned(),
-                text: placement.reasons[i].to_string(),
+                rule: placement.reasons[i].rule().name().to_owned(),
+                text: crate::reason::text(problem, i, &placement.reasons[i]),
             },
             delta: None,
         });

@@ -9,7 +9,6 @@ use crate::reason::{Reason, fixed};
 use crate::simulate::{simulate, simulate_unlimited};
 use crate::{DeviceIndex, NodeIndex};
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// What an answer may spend on simulating its reasons, in nodes timed: a few milliseconds.
 const STEPS: usize = 50_000;
@@ -98,17 +97,12 @@ pub(crate) fn reasons(problem: &Problem, schedule: &Schedule) -> Vec<Reason> {
     for (unit, row) in problem.units.iter().enumerate() {
         fill.put(problem, unit, schedule.devices[row.members[0] as usize].into());
     }
-    let names: Vec<Arc<str>> = problem.devices.iter().map(|d| Arc::from(d.name.as_str())).collect();
-    let mut explain = Explain { problem, schedule, engine: None, fill, names, steps: STEPS };
+    let mut explain = Explain { problem, schedule, engine: None, fill, steps: STEPS };
     let leaders: Vec<usize> = problem.units.iter().map(|u| leader(problem, &u.members)).collect();
     let reason = |node: usize| {
         let leader = leaders[problem.nodes[node].unit as usize];
         fixed(problem, node).unwrap_or_else(|| {
-            if leader == node {
-                explain.by_cost(node)
-            } else {
-                Reason::Colocated { with: problem.name_of(leader) }
-            }
+            if leader == node { explain.by_cost(node) } else { Reason::Colocated { with: leader } }
         })
     };
     (0..problem.node_count()).map(reason).collect()
@@ -130,7 +124,6 @@ struct Explain<'a> {
     schedule: &'a Schedule,
     engine: Option<Engine<'a>>,
     fill: Fill,
-    names: Vec<Arc<str>>,
     steps: usize,
 }
 
@@ -158,24 +151,24 @@ impl<'a> Explain<'a> {
         if here_work <= least {
             // A twin that is just as fast says little; the next slower device says why it is not there.
             let (than, seconds) = slower.unwrap_or((fastest, least));
-            return Reason::Faster { than: self.name(than), saves: seconds - here_work };
+            return Reason::Faster { than: than.into(), saves: seconds - here_work };
         }
         self.fill.take(problem, unit, here.into());
         let fits = self.fill.fits(problem, unit, fastest.into());
         self.fill.put(problem, unit, here.into());
         if !fits {
-            return Reason::MemoryLimit { full: self.name(fastest) };
+            return Reason::MemoryLimit { full: fastest.into() };
         }
         let (stay, go) = (here_work + self.copies(unit, here), least + self.copies(unit, fastest));
         if stay < go {
-            return Reason::CheaperThanMoving { to: self.name(fastest), saves: go - stay };
+            return Reason::CheaperThanMoving { to: fastest.into(), saves: go - stay };
         }
         if self.steps < ENGINE * problem.node_count() {
-            return Reason::Balanced { busy: self.name(fastest), saves: None };
+            return Reason::Balanced { busy: fastest.into(), saves: None };
         }
         self.steps -= problem.node_count();
         let Some(engine) = self.engine() else {
-            return Reason::Balanced { busy: self.name(fastest), saves: None };
+            return Reason::Balanced { busy: fastest.into(), saves: None };
         };
         engine.begin();
         engine.set_device(unit, fastest);
@@ -183,9 +176,9 @@ impl<'a> Explain<'a> {
         let saves = there.map(|makespan| makespan - engine.makespan());
         engine.reject();
         match saves {
-            Some(saves) => Reason::Balanced { busy: self.name(fastest), saves: Some(saves) },
+            Some(saves) => Reason::Balanced { busy: fastest.into(), saves: Some(saves) },
             // It can run there and its tensors can get there, so it is the live tensors that do not fit.
-            None => Reason::MemoryLimit { full: self.name(fastest) },
+            None => Reason::MemoryLimit { full: fastest.into() },
         }
     }
 
@@ -194,10 +187,6 @@ impl<'a> Explain<'a> {
             self.engine = Engine::new(self.problem, self.schedule).ok();
         }
         self.engine.as_mut()
-    }
-
-    fn name(&self, device: u16) -> Arc<str> {
-        self.names[device as usize].clone()
     }
 
     /// Seconds of the copies into and out of a group on a device, with everything else where it is.

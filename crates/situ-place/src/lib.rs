@@ -95,7 +95,7 @@ pub use machine::{Device, Link, Machine};
 pub use placement::{Placement, Schedule, Transfer};
 pub use placer::{Budget, Placer, Progress};
 pub use problem::{Problem, ProblemBuilder, Requests};
-pub use reason::Reason;
+pub use reason::{Reason, text as reason_text};
 pub use simulate::{Timeline, simulate};
 
 /// The number of a device in its [`Problem`]: the order in which devices were added.

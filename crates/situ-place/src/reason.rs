@@ -1,114 +1,23 @@
-//! Why a node is where it is: the rule that decided, as data and as text.
-//!
-//! The rules have the names of [`situ_core::Reason`]; this form carries the names of a cost graph, which may have
-//! devices that no runtime has.
+//! Why a node is where it is: the rule that decided, with numbers of nodes and devices, and as text with a cost graph's names.
 
-use crate::error::NodeName;
 use crate::problem::Problem;
-use situ_core::reason::seconds;
-use std::fmt;
-use std::sync::Arc;
+use crate::{DeviceIndex, NodeIndex};
+use situ_core::Rule;
+use situ_core::reason::ReasonOf;
 
 /// The rule that decided a node's device.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Reason {
-    /// It was asked for.
-    Requested {
-        /// What was asked.
-        asked: String,
-    },
-    /// The device that was asked for can't run it.
-    NoKernel {
-        /// What was asked.
-        asked: String,
-    },
-    /// The device that was asked for does not exist.
-    NoSuchDevice {
-        /// What was asked.
-        asked: String,
-    },
-    /// It must be where another node is.
-    Colocated {
-        /// The node that decided for the group.
-        with: NodeName,
-    },
-    /// It runs faster here.
-    Faster {
-        /// The next best device.
-        than: Arc<str>,
-        /// By how much, in seconds.
-        saves: f64,
-    },
-    /// Another device runs it faster, but its inputs and outputs would have to be moved.
-    CheaperThanMoving {
-        /// The device that runs it faster.
-        to: Arc<str>,
-        /// What staying saves, in seconds.
-        saves: f64,
-    },
-    /// Another device would be better, and has no memory left for it.
-    MemoryLimit {
-        /// The device that is full.
-        full: Arc<str>,
-    },
-    /// Another device runs it faster, but is busy with other nodes: the whole step is not shorter that way.
-    Balanced {
-        /// The device that is busy.
-        busy: Arc<str>,
-        /// How much longer the step would be with the node there, in seconds; none: not simulated.
-        saves: Option<f64>,
-    },
-    /// The rule `PreferGpu`: a GPU that can run it comes first.
-    PreferGpu,
-    /// No other device can run it.
-    OnlyDevice,
-}
+pub type Reason = ReasonOf<DeviceIndex, NodeIndex>;
 
-impl Reason {
-    /// The rule's short name, as in files and tables.
-    pub fn rule(&self) -> &'static str {
-        match self {
-            Reason::Requested { .. } => "requested",
-            Reason::NoKernel { .. } => "no kernel",
-            Reason::NoSuchDevice { .. } => "no such device",
-            Reason::Colocated { .. } => "colocated",
-            Reason::Faster { .. } => "faster",
-            Reason::CheaperThanMoving { .. } => "cheaper than moving",
-            Reason::MemoryLimit { .. } => "memory limit",
-            Reason::Balanced { .. } => "balanced",
-            Reason::PreferGpu => "prefer GPU",
-            Reason::OnlyDevice => "only device",
-        }
-    }
-
-    /// Whether it is a fallback: the program asked for something else.
-    pub fn is_fallback(&self) -> bool {
-        matches!(self, Reason::NoKernel { .. } | Reason::NoSuchDevice { .. })
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reason::Requested { asked } => write!(f, "asked for {asked}"),
-            Reason::NoKernel { asked } => write!(f, "asked for {asked}, which can't run it"),
-            Reason::NoSuchDevice { asked } => write!(f, "asked for {asked}, which is not there"),
-            Reason::Colocated { with } => write!(f, "stays with {with}"),
-            Reason::Faster { than, saves } if *saves == 0.0 => write!(f, "no slower than on {than}"),
-            Reason::Faster { than, saves } => write!(f, "saves {} over {than}", seconds(*saves)),
-            Reason::CheaperThanMoving { to, saves } => {
-                write!(f, "saves {} over moving what it reads and writes to {to}", seconds(*saves))
-            }
-            Reason::MemoryLimit { full } => write!(f, "{full} has no memory left for it"),
-            Reason::Balanced { busy, saves: Some(saves) } if *saves > 0.0 => {
-                write!(f, "{busy} is busy: the step would be {} longer with it there", seconds(*saves))
-            }
-            Reason::Balanced { busy, saves: Some(_) } => {
-                write!(f, "{busy} is busy: the step is no shorter with it there")
-            }
-            Reason::Balanced { busy, saves: None } => write!(f, "{busy} is busy"),
-            Reason::PreferGpu => f.write_str("a GPU that can run it comes first"),
-            Reason::OnlyDevice => f.write_str("no other device can run it"),
+/// What a node's reason says, by the names of its cost graph, which may have devices that no runtime has.
+pub fn text(problem: &Problem, node: NodeIndex, reason: &Reason) -> String {
+    let asked = problem.request(node).unwrap_or_default();
+    match reason.rule() {
+        Rule::Requested => format!("asked for {asked}"),
+        Rule::NoKernel => format!("asked for {asked}, which can't run it"),
+        Rule::NoSuchDevice => format!("asked for {asked}, which is not there"),
+        _ => {
+            let device = |d: DeviceIndex| problem.device(d).name.as_str();
+            reason.named(device, |n| problem.name_of(n)).to_string()
         }
     }
 }
@@ -117,11 +26,13 @@ impl fmt::Display for Reason {
 pub(crate) fn fixed(problem: &Problem, node: usize) -> Option<Reason> {
     let unit = problem.unit_of(node);
     let own = problem.request(node).filter(|asked| !asked.trim_matches('/').is_empty());
-    if let Some(asked) = own.map(str::to_owned) {
+    if let Some(asked) = own {
         return Some(match &unit.relaxed {
-            Some(relaxed) if relaxed.asked == asked && relaxed.exists => Reason::NoKernel { asked },
-            Some(relaxed) if relaxed.asked == asked => Reason::NoSuchDevice { asked },
-            _ => Reason::Requested { asked },
+            Some(relaxed) if relaxed.asked == asked => match relaxed.wanted {
+                Some(wanted) => Reason::Unable { wanted: wanted.into() },
+                None => Reason::NoSuchDevice { kind: relaxed.kind, index: relaxed.index },
+            },
+            _ => Reason::Requested,
         });
     }
     if unit.allowed.len() > 1 {
@@ -140,7 +51,7 @@ pub(crate) fn fixed(problem: &Problem, node: usize) -> Option<Reason> {
     };
     let with = unit.members.iter().find(decides).or(unit.members.iter().find(|&&m| m as usize != node));
     Some(match with {
-        Some(&with) => Reason::Colocated { with: problem.name_of(with as usize) },
+        Some(&with) => Reason::Colocated { with: with as usize },
         None => Reason::OnlyDevice,
     })
 }

@@ -292,7 +292,7 @@ fn an_explanation_has_every_op_its_reason_and_what_another_device_would_cost() -
         let why = f.explain(&[&x])?;
         let op = |name: &str| why.ops.iter().find(|o| o.place.name == name).expect("it is listed");
         assert_eq!(op("matmul").place.device, DeviceId::gpu(0), "{why}");
-        assert_eq!(op("matmul").place.reason.rule(), "faster");
+        assert_eq!(op("matmul").place.reason.rule(), situ_core::Rule::Faster);
         assert_eq!(op("matmul").alternatives[0].device, DeviceId::CPU0);
         assert!(op("matmul").alternatives[0].seconds > 0.0, "{why}");
         assert_eq!(

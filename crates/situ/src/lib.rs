@@ -48,7 +48,7 @@ pub mod prelude;
 
 pub use situ_core::{
     DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, MAX_RANK, Policy, Real,
-    Reason, Result, Scalar, Shape, TensorType, error, reason, replace_file, visible, visible_lines,
+    Reason, Result, Rule, Scalar, Shape, TensorType, error, reason, replace_file, visible, visible_lines,
 };
 /// Datasets: elements from tensors and files, made ready and brought to a device ahead of their use.
 pub use situ_data as data;

@@ -344,7 +344,7 @@ fn seed_002_c_squares_on_the_gpu_and_takes_the_mean_on_the_cpu_in_one_function()
     }
     let ((output, why), warnings, _runtime) = without_gpu(call);
     check(&output);
-    assert_eq!(why.ops[0].place.reason.rule(), "no such device");
+    assert_eq!(why.ops[0].place.reason.rule(), situ::Rule::NoSuchDevice);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
 }
 

@@ -15,7 +15,7 @@ use situ::nn::optimizers::Sgd;
 use situ::nn::{Dense, Fit, Progress, Sequential, Trainer};
 use situ::place::Answer;
 use situ::place::machine::Profile;
-use situ::{LogicalConfig, PlacementRule, Reason, Tensor, config, random};
+use situ::{DeviceId, LogicalConfig, PlacementRule, Reason, Tensor, config, random};
 use std::time::Instant;
 
 const FEATURES: usize = 2048;
@@ -213,7 +213,7 @@ pub(crate) fn plan_for(examples: &Examples, profile: &Profile) -> Result<(Vec<(i
 
 /// What the weights hold and what a step takes beside them, less half a result of the softmax.
 fn too_little(held: usize, step: &Explanation) -> Option<usize> {
-    let gpu = step.memory.iter().find(|memory| memory.device.to_string() == "GPU:0")?;
+    let gpu = step.memory.iter().find(|memory| memory.device == DeviceId::gpu(0))?;
     Some(held + gpu.reserved - SOFTMAX_BYTES / 2)
 }
 
@@ -233,7 +233,7 @@ fn ops(explanation: &Explanation) -> Vec<Op> {
             _ => ops.push(Op {
                 name: place.full_name(),
                 device: place.device.to_string(),
-                rule: place.reason.rule(),
+                rule: place.reason.rule().name(),
                 reason: place.reason.to_string(),
             }),
         }

@@ -3,6 +3,7 @@
 use super::what_if::{WhatIf, allow};
 use super::{called, names};
 use crate::record::{Finding, FindingKind, Record, full_name};
+use situ_core::Rule;
 use situ_core::reason::seconds;
 
 pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
@@ -30,34 +31,38 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
         }
     }
     for (number, op) in record.eager.iter().enumerate() {
-        let Some(wanted) = &op.reason.wanted else { continue };
+        let Some(wanted) = op.reason.wanted.as_ref().filter(|_| op.fell_back()) else { continue };
         let (name, device) = (full_name(&op.name, &op.op), &record.devices[op.device].name);
         let text = format!(
             "{name} runs on {device}, {} was asked for: {} ({}). {}",
             wanted,
             op.reason.text,
             op.source,
-            remedy(&op.reason.rule, &op.dtype)
+            remedy(op.reason.rule, &op.dtype)
         );
         let (calls, eager) = (op.count, vec![number]);
         found.push(Finding { calls, eager, ..Finding::new(FindingKind::Fallback, text) });
     }
 }
 
-fn remedy(rule: &str, dtype: &str) -> String {
+fn remedy(rule: Rule, dtype: &str) -> String {
     let narrow = match dtype {
         "f64" => Some("f32"),
         "i64" => Some("i32"),
         _ => None,
     };
     match (rule, narrow) {
-        ("no kernel", Some(narrow)) => format!("Cast to {narrow}, or leave the scope out."),
-        ("no kernel", None) => "Leave the scope out, or write it with ops that the device has.".to_string(),
-        ("too large", _) => {
+        (Rule::NoKernel, Some(narrow)) => format!("Cast to {narrow}, or leave the scope out."),
+        (Rule::NoKernel, None) => {
+            "Leave the scope out, or write it with ops that the device has.".to_string()
+        }
+        (Rule::TooLarge, _) => {
             "Split it into smaller parts (a smaller batch), or leave the scope out.".to_string()
         }
-        ("not opened", _) => "Raise its memory limit, or look at its driver with `situ doctor`.".to_string(),
-        ("device lost", _) => "The device was lost: look at its driver.".to_string(),
+        (Rule::Unopened, _) => {
+            "Raise its memory limit, or look at its driver with `situ doctor`.".to_string()
+        }
+        (Rule::DeviceLost, _) => "The device was lost: look at its driver.".to_string(),
         _ => "Name a device that exists (`situ devices` lists them), or leave the scope out.".to_string(),
     }
 }
@@ -70,7 +75,7 @@ fn advice(record: &Record, number: usize, wanted: &str, nodes: &[usize]) -> (Str
     let begin = format!("{what} runs on {device}: {}.", first.reason.text);
     let narrowed: Vec<usize> =
         nodes.iter().copied().filter(|n| !plan.nodes[*n].narrow_costs.is_empty()).collect();
-    let rest = remedy(&first.reason.rule, &first.dtype);
+    let rest = remedy(first.reason.rule, &first.dtype);
     if narrowed.is_empty() {
         return (format!("{begin} {rest}"), 0.0);
     }

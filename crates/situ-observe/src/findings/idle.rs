@@ -35,7 +35,7 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
             }
             let could = (plan.predicted - plan.lower_bound).max(0.0);
             // A CPU that hands out work and waits for it is as it should be, unless there is a better way.
-            if record.devices[device].kind == "cpu" && could <= super::WORTHWHILE * plan.predicted {
+            if record.devices[device].is_cpu() && could <= super::WORTHWHILE * plan.predicted {
                 continue;
             }
             let bound = match could {

@@ -3,11 +3,12 @@
 use super::what_if::WhatIf;
 use super::{called, names};
 use crate::record::{Finding, FindingKind, Record};
+use situ_core::Rule;
 use situ_core::reason::{bytes, seconds};
 
 pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
     for (number, plan, calls) in called(record) {
-        let kept = |n: &usize| plan.nodes[*n].reason.rule == "memory limit";
+        let kept = |n: &usize| plan.nodes[*n].reason.rule == Rule::MemoryLimit;
         let nodes: Vec<usize> = (0..plan.nodes.len()).filter(kept).collect();
         let Some(full) = nodes.first().and_then(|&n| plan.nodes[n].reason.wanted.clone()) else { continue };
         let answer = WhatIf::new(record, plan)

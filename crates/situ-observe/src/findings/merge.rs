@@ -50,7 +50,7 @@ fn subject(record: &Record, finding: &Finding) -> Option<Subject> {
     let op = |n: usize| {
         let node = &plan.nodes[n];
         let device = &record.devices[node.device].name;
-        [node.full_name(), node.source.clone(), device.clone(), node.reason.rule.clone()]
+        [node.full_name(), node.source.clone(), device.clone(), node.reason.rule.to_string()]
     };
     let parts = match finding.kind {
         // The ops that share a reason are listed together; the first of them stands for all.

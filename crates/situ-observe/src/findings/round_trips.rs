@@ -54,7 +54,9 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
             let answer = WhatIf::new(record, plan).changed(|file| {
                 let moved = |id: i64| trip.there.iter().any(|(n, _)| plan.nodes[*n].cost_id == Some(id));
                 for entry in &mut file.nodes {
-                    let assigns = entry.name == "assign" && entry.cost.contains_key(from);
+                    // What no node stands for assigns a variable.
+                    let assigns = !plan.nodes.iter().any(|node| node.cost_id == Some(entry.id))
+                        && entry.cost.contains_key(from);
                     if moved(entry.id) || assigns {
                         entry.cost = BTreeMap::from([(to.to_string(), 0.0)]);
                     }

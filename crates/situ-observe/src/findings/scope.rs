@@ -3,6 +3,7 @@
 use super::what_if::{WhatIf, allow};
 use super::{called, names};
 use crate::record::{Finding, FindingKind, Record};
+use situ_core::Rule;
 use situ_core::reason::seconds;
 use std::cell::LazyCell;
 
@@ -10,7 +11,7 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
     for (number, plan, calls) in called(record) {
         let mut scopes: Vec<(&str, Vec<usize>)> = Vec::new();
         for (n, node) in plan.nodes.iter().enumerate() {
-            if node.reason.rule == "requested" && node.costs.len() > 1 {
+            if node.reason.rule == Rule::Requested && node.costs.len() > 1 {
                 match scopes.iter_mut().find(|(scope, _)| *scope == node.requested) {
                     Some((_, members)) => members.push(n),
                     None => scopes.push((&node.requested, vec![n])),

@@ -6,14 +6,14 @@ mod passes;
 mod plans;
 
 use crate::record::{
-    Call, Clock, Copy, CopyCause, Detail, EagerOp, Fallback, Launch, MemorySample, OpRef, Record,
+    Call, Clock, Copy, CopyCause, Detail, EagerOp, Fallback, Launch, MemorySample, OpRef, Reason, Record,
     Replacement, Retrace, VERSION, Wait,
 };
 use clocks::Clocks;
 use devices::Devices;
 use passes::Passes;
 use plans::Plans;
-use situ_core::{DeviceId, Reason};
+use situ_core::{DeviceId, Rule};
 use situ_device::Timing;
 use situ_runtime::function::StepKind;
 use situ_runtime::recording::{
@@ -62,16 +62,8 @@ fn line(location: &Location<'_>) -> String {
     format!("{}:{}", location.file(), location.line())
 }
 
-fn reason_of(reason: &Reason) -> crate::record::Reason {
-    crate::record::Reason {
-        rule: reason.rule().to_string(),
-        text: reason.to_string(),
-        wanted: reason.wanted().map(|device| device.to_string()),
-    }
-}
-
 /// What makes two eager ops the same entry.
-type EagerKey = (&'static str, String, String, usize, &'static str, String);
+type EagerKey = (&'static str, String, String, usize, Rule, String);
 
 struct Gathering {
     start: u64,
@@ -234,7 +226,7 @@ impl Gathering {
                 shape: entry.ty.shape.dims().to_vec(),
                 requested: spec(&entry.requested),
                 device,
-                reason: reason_of(&entry.reason),
+                reason: Reason::from(&entry.reason),
                 source: source.clone(),
                 count: 0,
             });
@@ -245,7 +237,9 @@ impl Gathering {
         let (clock, pass) = (Clock::Host, None);
         let launch = Launch { op, device, lane, queued, launched, start, end, clock, pass };
         self.launch(launch, entry.device, entry.timing.as_deref(), 0.0);
-        if let Some(wanted) = entry.reason.wanted() {
+        if self.record.eager[eager].fell_back()
+            && let Some(wanted) = entry.reason.wanted()
+        {
             let (name, reason) = (entry.name.to_string(), entry.reason.to_string());
             self.fell_back(entry.op, name, wanted.to_string(), device, reason, source, 1);
         }

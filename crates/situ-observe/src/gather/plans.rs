@@ -1,7 +1,7 @@
 //! The plans of a record: each described once, however often it was called.
 
 use super::devices::Devices;
-use super::{reason_of, spec};
+use super::spec;
 use crate::record::{
     Alternative, DeviceCost, Input, Node, NodeKind, Over, Part, Plan, PlannedCopy, PlannedMemory,
 };
@@ -199,7 +199,7 @@ fn node(described: &PlanDescription, id: NodeId, devices: &mut Devices) -> Node 
         inputs: inputs.collect(),
         requested: spec(&about.requested),
         device: devices.position(about.device),
-        reason: reason_of(&about.reason),
+        reason: crate::record::Reason::from(&about.reason),
         start: about.start,
         seconds: about.seconds,
         costs,

@@ -131,7 +131,7 @@ fn node_data(node: &Node, measured: Option<(i64, usize)>) -> NodeData<'_> {
         inputs: node.inputs.iter().map(|input| (input.node, input.bytes)).collect(),
         requested: &node.requested,
         device: node.device,
-        rule: &node.reason.rule,
+        rule: node.reason.rule.name(),
         why: &node.reason.text,
         wanted: node.reason.wanted.as_deref(),
         predicted: nanoseconds(node.seconds),

@@ -95,7 +95,7 @@ impl Launch {
         match self.clock {
             Clock::Device => true,
             Clock::Pass => false,
-            Clock::Host => on.kind == "cpu",
+            Clock::Host => on.is_cpu(),
         }
     }
 
@@ -190,6 +190,13 @@ pub struct EagerOp {
     pub source: String,
     /// How often it ran.
     pub count: u64,
+}
+
+impl EagerOp {
+    /// Whether it did not run where it was asked to, or where it was tried first.
+    pub fn fell_back(&self) -> bool {
+        self.reason.rule.is_fallback(!self.requested.is_empty(), true)
+    }
 }
 
 /// The memory of a device at one moment.

@@ -141,7 +141,7 @@ impl Record {
             }
         }
         let wait = |copy: &Copy| {
-            if self.devices[copy.from].kind == "cpu" {
+            if self.devices[copy.from].is_cpu() {
                 return 0.0;
             }
             let planned = copy.call.and_then(|call| {

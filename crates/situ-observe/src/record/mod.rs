@@ -55,6 +55,13 @@ pub struct Device {
     pub calibrated: bool,
 }
 
+impl Device {
+    /// Whether it is a CPU.
+    pub fn is_cpu(&self) -> bool {
+        self.kind.eq_ignore_ascii_case(situ_core::DeviceKind::Cpu.name())
+    }
+}
+
 /// What a program did while it was recorded.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Record {

@@ -1,6 +1,7 @@
 //! A function as it was compiled: its graph, where every node runs and why, and what was expected of it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use situ_core::Rule;
 use situ_place::GraphFile;
 
 /// One compiled form of a function.
@@ -66,16 +67,33 @@ pub enum NodeKind {
     While,
 }
 
-/// The rule that decided a place, and what it says.
+/// A [`situ_core::Reason`] as a file has it: its rule, what it says, and the device that did not get it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Reason {
-    /// The rule's short name: `requested`, `no kernel`, `faster`.
-    pub rule: String,
+    /// The rule, by its short name: `requested`, `no kernel`, `faster`.
+    #[serde(serialize_with = "write_rule", deserialize_with = "read_rule")]
+    pub rule: Rule,
     /// What it says here.
     pub text: String,
     /// The device that was asked for and did not get it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
+}
+
+fn write_rule<S: Serializer>(rule: &Rule, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(rule.name())
+}
+
+fn read_rule<'de, D: Deserializer<'de>>(from: D) -> Result<Rule, D::Error> {
+    let name = String::deserialize(from)?;
+    Rule::named(&name).ok_or_else(|| serde::de::Error::custom(format!("there is no rule `{name}`")))
+}
+
+impl From<&situ_core::Reason> for Reason {
+    fn from(reason: &situ_core::Reason) -> Reason {
+        let wanted = reason.wanted().map(|device| device.to_string());
+        Reason { rule: reason.rule(), text: reason.to_string(), wanted }
+    }
 }
 
 /// One op of the program that became part of a node.
@@ -182,12 +200,7 @@ impl Node {
     /// Whether it is not where it was asked to be. A limit that placement met is no fallback: nobody asked for the device that is
     /// full, or too small.
     pub fn fell_back(&self) -> bool {
-        let met = match self.reason.rule.as_str() {
-            "memory limit" => true,
-            "too large" => self.requested.is_empty(),
-            _ => false,
-        };
-        self.reason.wanted.is_some() && !met
+        self.reason.rule.is_fallback(!self.requested.is_empty(), false)
     }
 
     /// Whether something runs for it: it is not given, and no mere view.

@@ -56,7 +56,7 @@ pub(super) fn of(record: &Record) -> Vec<u8> {
                 });
                 for (key, text) in [
                     ("reason", node.reason.text.as_str()),
-                    ("rule", &node.reason.rule),
+                    ("rule", node.reason.rule.name()),
                     ("requested", &node.requested),
                     ("line", &node.source),
                 ] {

@@ -1,5 +1,6 @@
 //! Records made by hand: a model of any size, trained for some steps on a CPU and a GPU.
 
+use situ_core::Rule;
 use situ_observe::Record;
 use situ_observe::record::{
     Alternative, Call, Clock, Copy, CopyCause, Detail, Device, DeviceCost, EagerOp, Fallback, Finding,
@@ -47,7 +48,7 @@ fn node(number: usize, layer: usize, within: usize) -> Node {
         requested: if op == "softmax" { "/CPU:0".into() } else { String::new() },
         device: on,
         reason: Reason {
-            rule: if op == "softmax" { "requested".into() } else { "faster".into() },
+            rule: if op == "softmax" { Rule::Requested } else { Rule::Faster },
             text: format!("node {number} is done soonest there, copies counted"),
             wanted: None,
         },
@@ -71,7 +72,7 @@ pub(crate) fn model(count: usize, steps: usize) -> Record {
         dtype: "f32".into(),
         shape: vec![32, 2048],
         output_bytes: 1 << 18,
-        reason: Reason { rule: "given".into(), text: "it is there".into(), wanted: None },
+        reason: Reason { rule: Rule::Colocated, text: "it is there".into(), wanted: None },
         source: "src/main.rs:5:1".into(),
         ..Node::default()
     }];
@@ -172,7 +173,7 @@ pub(crate) fn model(count: usize, steps: usize) -> Record {
         shape: vec![],
         requested: String::new(),
         device: CPU,
-        reason: Reason { rule: "faster".into(), text: "its input is there".into(), wanted: None },
+        reason: Reason { rule: Rule::Faster, text: "its input is there".into(), wanted: None },
         source: "src/main.rs:40:5".into(),
         count: 1,
     });

@@ -118,7 +118,11 @@ fn a_limit_that_keeps_ops_away_says_how_much_is_missing() -> Result<()> {
         });
         let x = square(768)?;
         let (_, record) = profile(|| f.call(&x))?;
-        assert!(record.plans[0].nodes.iter().any(|n| n.reason.rule == "memory limit"), "{}", record.tables());
+        assert!(
+            record.plans[0].nodes.iter().any(|n| n.reason.rule == situ_core::Rule::MemoryLimit),
+            "{}",
+            record.tables()
+        );
         let finding = only(&record, FindingKind::Memory);
         assert!(
             finding.text.contains("GPU:0 has no memory for") && finding.gain_seconds > 0.0,

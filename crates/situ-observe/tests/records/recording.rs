@@ -1,7 +1,7 @@
 //! What is in a record.
 
 use super::{machine, on, square, two_layers};
-use situ_core::{DType, Result};
+use situ_core::{DType, Result, Rule};
 use situ_observe::record::{Clock, CopyCause, Detail, NodeKind, OpRef, Wait};
 use situ_observe::{Pattern, Profiler, Record, profile};
 use situ_tensor::{Function, name_scope, tensor, with_device};
@@ -43,7 +43,7 @@ fn a_call_has_every_kernel_and_copy_with_its_place_and_line() -> Result<()> {
         let product = named("dense/matmul");
         let node = &plan.nodes[product];
         assert_eq!(record.devices[node.device].name, "GPU:0");
-        assert_eq!((node.requested.as_str(), node.reason.rule.as_str()), ("GPU:0", "requested"));
+        assert_eq!((node.requested.as_str(), node.reason.rule), ("GPU:0", Rule::Requested));
         assert_eq!((node.dtype.as_str(), node.shape.as_slice()), ("f32", &[64, 64][..]));
         assert!(node.source.contains("main.rs:"), "{}", node.source);
         assert!(
@@ -104,7 +104,7 @@ fn eager_ops_have_names_types_reasons_and_counts() -> Result<()> {
         check(&record);
         let [op] = record.eager.as_slice() else { panic!("{:?}", record.eager) };
         assert_eq!((op.op.as_str(), op.name.as_str(), op.count), ("exp", "loop", 3));
-        assert_eq!((op.reason.rule.as_str(), op.requested.as_str()), ("requested", "GPU:0"));
+        assert_eq!((op.reason.rule, op.requested.as_str()), (Rule::Requested, "GPU:0"));
         assert_eq!(record.launches.len(), 3);
         assert!(record.copies.iter().all(|c| c.cause == CopyCause::Implicit && c.name == "exp"));
         assert!(!record.copies.is_empty());

@@ -13,7 +13,6 @@ use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
 use crate::reason::Reason;
 use room::Choices;
-use std::sync::Arc;
 
 /// See the module's page.
 pub struct Rules;
@@ -96,8 +95,8 @@ fn reason(problem: &Problem, node: usize, chosen: &Choices) -> Reason {
     let number = problem.nodes[node].unit as usize;
     if chosen.at[number] > 0 {
         let full = chosen.devices[number][0];
-        return Reason::MemoryLimit { full: Arc::from(problem.device(full.into()).name.as_str()) };
+        return Reason::MemoryLimit { full: full.into() };
     }
     let leader = unit.members[0] as usize;
-    if leader != node { Reason::Colocated { with: problem.name_of(leader) } } else { Reason::PreferGpu }
+    if leader != node { Reason::Colocated { with: leader } } else { Reason::PreferGpu }
 }

@@ -3,15 +3,19 @@
 use super::{NodeRow, Requests, Unit};
 use crate::error::{NodeName, PlaceError};
 use crate::machine::Device;
-use situ_core::{DeviceSpec, DeviceType};
+use situ_core::{DeviceKind, DeviceSpec, DeviceType};
 
 /// A request that had to give way (only under [`Requests::Soft`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relaxed {
     /// What was asked for.
     pub asked: String,
-    /// Whether a device of that name exists: then it can't run the node, or the group.
-    pub exists: bool,
+    /// The first device of that name, if there is one: then it can't run the node, or the group.
+    pub wanted: Option<u16>,
+    /// The kind that was asked for, if it is one that runtimes have.
+    pub kind: Option<DeviceKind>,
+    /// The index that was asked for.
+    pub index: Option<u32>,
 }
 
 pub(super) struct Facts<'a> {
@@ -127,10 +131,16 @@ impl Facts<'_> {
                     can: self.names(&runs),
                 });
             }
-            let exists = !asked.is_empty();
+            let (wanted, spec) = (asked.first().copied(), self.specs[node as usize].as_ref());
+            let kind = match spec.and_then(|spec| spec.kind.as_ref()) {
+                Some(DeviceType::Cpu) => Some(DeviceKind::Cpu),
+                Some(DeviceType::Gpu) => Some(DeviceKind::Gpu),
+                Some(DeviceType::Custom(_)) | None => None,
+            };
+            let index = spec.and_then(|spec| spec.index);
             if let Some(devices) = self.give_way(node, &unit.allowed, specs) {
                 unit.allowed = devices.into();
-                unit.relaxed.get_or_insert(Relaxed { asked: text, exists });
+                unit.relaxed.get_or_insert(Relaxed { asked: text, wanted, kind, index });
             } else {
                 return Err(PlaceError::Request {
                     node: self.name(node),

@@ -1,6 +1,7 @@
 //! The algorithm `rules`, and with it the simulator, against the independent checker.
 
 use crate::graphs::{Dice, random};
+use situ_core::Rule;
 use situ_place::simulate::simulate_unlimited;
 use situ_place::{
     Answer, Budget, Device, PlaceError, Problem, ProblemBuilder, Requests, Schedule, check, place, simulate,
@@ -140,8 +141,8 @@ fn a_request_that_cannot_be_met_gives_way_only_when_soft() {
     assert!(error.to_string().contains("/GPU:0"), "{error}");
     let placement = place("rules", &build(Requests::Soft), &Budget::default()).unwrap();
     assert_eq!(placement.devices, [0, 1]);
-    assert_eq!(placement.reasons[0].rule(), "no kernel");
-    assert_eq!(placement.reasons[1].rule(), "no such device");
+    assert_eq!(placement.reasons[0].rule(), Rule::NoKernel);
+    assert_eq!(placement.reasons[1].rule(), Rule::NoSuchDevice);
 }
 
 /// A GPU of so many bytes beside a CPU, nodes by the bytes of their output and their request, and edges.
@@ -169,7 +170,9 @@ fn placed(file: &situ_place::GraphFile) -> Vec<(usize, String)> {
     let problem = Problem::new(&graph, &machine).unwrap();
     let placement = place("rules", &problem, &Budget::default()).unwrap();
     check(file, &Answer::new(&problem, &placement)).unwrap();
-    placement.devices.iter().copied().zip(placement.reasons.iter().map(|r| r.to_string())).collect()
+    let text =
+        |(n, &device): (usize, &usize)| (device, situ_place::reason_text(&problem, n, &placement.reasons[n]));
+    placement.devices.iter().enumerate().map(text).collect()
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! From candidates to a placement: the placer decides, and its reasons become the runtime's.
+//! From candidates to a placement: the placer decides, and gives a reason.
 
 use super::candidates::Candidates;
 use super::costing::Costed;
 use crate::config::PlacementRule;
 use crate::logical::LogicalDevice;
-use situ_core::{DeviceId, Error, Reason, Result};
+use situ_core::{Error, Reason, Result};
 use situ_ir::{Graph, NodeId};
 use situ_place::{Budget, NodeIndex, PlaceError, Placement};
 use std::sync::Arc;
@@ -58,7 +58,6 @@ pub(crate) fn place(
             return Err(Error::argument("function", error.to_string(), "this is a defect of the placer"));
         }
     };
-    let ids: Vec<DeviceId> = devices.iter().map(|d| d.id()).collect();
     let mut assignment: Vec<(usize, Reason)> = Vec::with_capacity(candidates.len());
     for (id, node) in graph.iter() {
         let number = costed.number[id.index()];
@@ -74,7 +73,8 @@ pub(crate) fn place(
         let reason = match &candidates[id.index()] {
             None => Reason::View,
             Some(Candidates { reason: Some(reason), .. }) => *reason,
-            Some(_) => translated(&placement.reasons[number], &ids),
+            // Requests are met before the placer is asked; it knows devices by their positions in the table.
+            Some(_) => placement.reasons[number].named(|d| devices[d].id(), |_| "its group"),
         };
         assignment.push((placement.devices[number], reason));
     }
@@ -93,25 +93,4 @@ fn order(graph: &Graph, costed: &Costed, placement: &Placement) -> Vec<NodeId> {
     // Stable: a view has the place of what it looks at and comes after it in the graph.
     order.sort_by_key(|id| place.get(costed.number[id.index()]).map_or(0, |at| at + 1));
     order
-}
-
-/// A reason of the placer's with devices of the runtime's.
-fn translated(reason: &situ_place::Reason, ids: &[DeviceId]) -> Reason {
-    use situ_place::Reason as Theirs;
-    let named = |name: &str| ids.iter().copied().find(|id| id.to_string() == name).unwrap_or(DeviceId::CPU0);
-    match reason {
-        Theirs::Faster { than, saves } => Reason::Faster { than: named(than), saves: *saves },
-        Theirs::CheaperThanMoving { to, saves } => Reason::CheaperThanMoving { to: named(to), saves: *saves },
-        Theirs::MemoryLimit { full } => Reason::MemoryLimit { full: named(full) },
-        Theirs::Balanced { busy, saves } => {
-            Reason::Balanced { busy: named(busy), saves: saves.unwrap_or(0.0) }
-        }
-        Theirs::PreferGpu => Reason::PreferGpu,
-        Theirs::Colocated { .. } => Reason::Colocated { with: "its group" },
-        // Requests are met before the placer is asked.
-        Theirs::Requested { .. }
-        | Theirs::NoKernel { .. }
-        | Theirs::NoSuchDevice { .. }
-        | Theirs::OnlyDevice => Reason::OnlyDevice,
-    }
 }

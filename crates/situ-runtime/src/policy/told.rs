@@ -24,12 +24,7 @@ pub(crate) struct Told {
 /// What becomes known of something that is where it is for this reason.
 #[inline]
 pub(crate) fn told(reason: &Reason, request: &Request, fallback: Policy, moment: Moment) -> Told {
-    let fell = match reason {
-        // Nobody asked for the device that is too small.
-        Reason::TooLarge { .. } => !request.spec.is_empty(),
-        Reason::MemoryLimit { .. } => moment == Moment::Tried,
-        reason => reason.is_fallback(),
-    };
+    let fell = reason.rule().is_fallback(!request.spec.is_empty(), moment == Moment::Tried);
     Told { booked: fell, said: fell && fallback == Policy::Warn }
 }
 

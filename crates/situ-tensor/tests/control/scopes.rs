@@ -123,7 +123,11 @@ fn an_op_with_a_scope_in_a_branch_runs_there_and_its_copies_are_booked() -> Resu
         assert_eq!(places(&f, &x, "exp")?, [CPU]);
         let explained = f.explain(&[&x])?;
         let tanh = explained.ops.iter().find(|op| op.place.name == "tanh").expect("it is explained");
-        assert_eq!((tanh.place.device, tanh.place.reason.rule()), (GPU, "requested"), "{explained}");
+        assert_eq!(
+            (tanh.place.device, tanh.place.reason.rule()),
+            (GPU, situ_core::Rule::Requested),
+            "{explained}"
+        );
         let before = runtime.ledger();
         for _ in 0..3 {
             let got = f.call(&x)?.item::<f32>()?;
