@@ -4,11 +4,12 @@ CARGO ?= cargo
 # Options for the benchmark, e.g. `make bench BENCH='--cases matmul --rounds 5'`.
 BENCH ?=
 
-.PHONY: help demo test test-all soak fuzz sanitize bench place-figures mnist losses lint doc setup
+.PHONY: help demo test test-cpu-alone test-all soak fuzz sanitize bench place-figures mnist losses lint doc setup
 
 help:
 	@echo "make demo    trains a classifier across the devices there are, says why, and writes report.html"
 	@echo "make test    set up what is missing, then run every test"
+	@echo "make test-cpu-alone   the facade's tests without the cargo feature gpu, and that nothing of wgpu is built then"
 	@echo "make test-all   the same, then the report page in Chromium and our event files in TensorBoard (installs both)"
 	@echo "make soak    the random tests, for longer, and every op at every large size"
 	@echo "make fuzz    every parser under cargo fuzz, a minute each (FUZZ_SECONDS; installs cargo-fuzz)"
@@ -25,6 +26,10 @@ demo: setup
 
 test: setup
 	CARGO="$(CARGO)" scripts/test.sh
+
+test-cpu-alone:
+	! $(CARGO) tree --workspace --exclude situ-gpu --no-default-features --edges all --prefix none | grep wgpu
+	$(CARGO) test -p situ --no-default-features
 
 # The whole workspace is named so that what `test` has built will do.
 test-all: test

@@ -33,6 +33,6 @@ pub use ledger::{Cause, Entry, LedgerReport};
 pub use logical::LogicalDevice;
 pub use notice::{Listener, Notice, Topic};
 pub use pool::MemoryInfo;
-pub use runtime::{Builder, Owner, Runtime, discover};
+pub use runtime::{Builder, Owner, Runtime, built_for, discover};
 pub use situ_core::Request;
 pub use storage::DeviceTensor;

@@ -142,11 +142,30 @@ impl Inner {
     }
 }
 
-/// What the machine has: its CPU, then its GPUs.
+/// What the machine has, of the kinds that this build is [for](built_for): its CPU, then its GPUs.
+///
+/// Here, and not with who makes the runtime, because [`Runtime::global`] is made at the first op of a program, in which nobody
+/// has registered anything.
 pub fn discover() -> Vec<Arc<dyn Physical>> {
-    let mut physical: Vec<Arc<dyn Physical>> = vec![situ_cpu::physical()];
-    physical.extend(situ_gpu::physical());
-    physical
+    std::iter::once(situ_cpu::physical()).chain(gpus()).collect()
+}
+
+#[cfg(feature = "gpu")]
+fn gpus() -> Vec<Arc<dyn Physical>> {
+    situ_gpu::physical()
+}
+
+#[cfg(not(feature = "gpu"))]
+fn gpus() -> Vec<Arc<dyn Physical>> {
+    Vec::new()
+}
+
+/// Whether this build has the crate that finds and drives devices of this kind. For GPUs that is the cargo feature `gpu`.
+pub fn built_for(kind: DeviceKind) -> bool {
+    match kind {
+        DeviceKind::Cpu => true,
+        DeviceKind::Gpu => cfg!(feature = "gpu"),
+    }
 }
 
 impl Runtime {

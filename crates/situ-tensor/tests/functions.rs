@@ -6,14 +6,14 @@ use situ_tensor::{
     Function, Span, Tensor, Variable, cond, constant, current_runtime, device, name_scope, random, tensor,
     where_, while_loop, with_device, with_runtime,
 };
-use situ_testkit::machines::{CPU, cpu_and};
+use situ_testkit::machines::{CPU, cpu_and, say_skipped};
 use situ_testkit::simulated::SimulatedGpu;
 use std::time::Duration;
 
 fn has_gpu() -> bool {
     let found = !current_runtime().list_logical_devices(Some(situ_core::DeviceKind::Gpu)).is_empty();
     if !found {
-        println!("skipped: no GPU adapter");
+        say_skipped();
     }
     found
 }

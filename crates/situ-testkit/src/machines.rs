@@ -1,9 +1,9 @@
 //! Runtimes to test on.
 
 use crate::simulated::SimulatedGpu;
-use situ_core::DeviceId;
+use situ_core::{DeviceId, DeviceKind};
 use situ_device::Physical;
-use situ_runtime::Runtime;
+use situ_runtime::{Runtime, built_for, discover};
 use std::sync::{Arc, OnceLock};
 
 /// A runtime of these devices.
@@ -23,17 +23,19 @@ pub fn cpu_and(gpus: &[&SimulatedGpu]) -> Runtime {
     runtime(devices)
 }
 
-/// A runtime of the machine's CPU and its first real GPU; `None`, said in so many words, where there is no adapter.
+/// A runtime of the machine's CPU and its first real GPU; `None`, said in so many words, where there is none to be had.
 pub fn cpu_and_gpu() -> Option<Runtime> {
-    let mut gpus = situ_gpu::physical();
-    if gpus.is_empty() {
-        println!("skipped: no GPU adapter");
+    let Some(gpu) = discover().into_iter().find(|d| d.description().kind == DeviceKind::Gpu) else {
+        say_skipped();
         return None;
-    }
-    gpus.truncate(1);
-    let mut devices = vec![situ_cpu::physical()];
-    devices.extend(gpus);
-    Some(runtime(devices))
+    };
+    Some(runtime(vec![situ_cpu::physical(), gpu]))
+}
+
+/// What a test says that finds no GPU to run on.
+pub fn say_skipped() {
+    let why = if built_for(DeviceKind::Gpu) { "no GPU adapter" } else { "built without the feature `gpu`" };
+    println!("skipped: {why}");
 }
 
 /// [`cpu_and_gpu`], made once for all tests of a process: compiling shaders is what costs.
@@ -41,7 +43,7 @@ pub fn shared_cpu_and_gpu() -> Option<&'static Runtime> {
     static SHARED: OnceLock<Option<Runtime>> = OnceLock::new();
     let shared = SHARED.get_or_init(cpu_and_gpu).as_ref();
     if shared.is_none() {
-        println!("skipped: no GPU adapter");
+        say_skipped();
     }
     shared
 }

@@ -38,5 +38,5 @@ pub use rules::{
 pub use situ_device::{Description, DeviceClass};
 pub use situ_runtime::{
     Cause, CostModel, Entry, LedgerReport, LogicalConfig, LogicalDevice, MemoryInfo, Notice, PhysicalDevice,
-    PlacementRule, Topic, Variants,
+    PlacementRule, Topic, Variants, built_for,
 };

@@ -42,6 +42,10 @@
 //! Every call that can fail returns a [`Result`]. An [`Error`] names the op, the shapes and dtypes, the device, and
 //! what to do next; after one, every tensor is still valid. Errors that depend on data queued on a GPU (a label out of
 //! range) are returned when a result that depends on it is read, or by [`sync`].
+//!
+//! # Cargo features
+//! - `gpu` (on by default): GPUs, through wgpu. Without it nothing of wgpu is built, only CPUs are found, and what asks for a GPU
+//!   runs on the CPU with that reason; [`config::built_for`] tells.
 
 pub mod config;
 pub mod prelude;

@@ -62,7 +62,8 @@ fn without_gpu<T>(body: impl FnOnce() -> Result<T>) -> (T, Vec<String>, situ::Ru
 fn with_gpu<T>(body: impl FnOnce() -> Result<T>) -> Option<(T, Vec<String>, situ::Runtime)> {
     let runtime = situ::Runtime::builder().build().unwrap();
     if runtime.list_physical_devices(Some(DeviceKind::Gpu)).is_empty() {
-        println!("skipped: no GPU adapter");
+        let built = situ::config::built_for(DeviceKind::Gpu);
+        println!("skipped: {}", if built { "no GPU adapter" } else { "built without the feature `gpu`" });
         return None;
     }
     let (result, warnings) = run(&runtime, body);

@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use crate::devices::SOFTWARE;
 use situ::DeviceKind;
-use situ::config::{DeviceClass, LogicalDevice, PhysicalDevice};
+use situ::config::{DeviceClass, LogicalDevice, PhysicalDevice, built_for};
 use situ::reason::bytes;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,6 +51,13 @@ fn one(device: &PhysicalDevice, logical: &[Arc<LogicalDevice>]) -> Finding {
 
 /// Why there may be no GPU.
 fn none() -> Finding {
+    if !built_for(DeviceKind::Gpu) {
+        return Finding::note(
+            TOPIC,
+            "no GPU: this program was built for CPUs alone; ops that ask for a GPU run on the CPU",
+            "build it with the cargo feature `gpu`, which is on by default",
+        );
+    }
     let chosen = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].into_iter().find_map(|name| {
         let files = std::env::var(name).ok().filter(|v| !v.is_empty())?;
         let missing: Vec<String> =
