@@ -109,8 +109,8 @@ pub(crate) struct Calibrate {
 pub(crate) struct Place {
     /// The cost graph
     pub(crate) graph: PathBuf,
-    /// Put the graph on this machine instead of its own: a profile such as machines/a100-pcie.toml
-    #[arg(long, value_name = "FILE")]
+    /// Put the graph on this machine instead of its own: a100-pcie, h100-sxm-4, rtx4090, or the file of a profile
+    #[arg(long, value_name = "MACHINE")]
     pub(crate) machine: Option<PathBuf>,
     /// Write the answer to a file, as JSON
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,7 @@ mod watch;
 use crate::args::Place;
 use crate::screen::Screen;
 use anyhow::{Context, Result};
-use situ::place::machine::Profile;
+use situ::place::machine::{Profile, shipped};
 use situ::place::{Answer, Budget, GraphFile, Problem, placer};
 use situ::replace_file;
 use std::io::Write;
@@ -38,8 +38,11 @@ fn read(args: &Place) -> Result<Problem> {
     let (graph, mut machine) =
         GraphFile::from_json(&text).with_context(|| path.display().to_string())?.split();
     if let Some(profile) = &args.machine {
-        let text = std::fs::read_to_string(profile)
-            .with_context(|| format!("{}: can't be read", profile.display()))?;
+        let text = match profile.to_str().and_then(shipped) {
+            Some(text) => text.to_string(),
+            None => std::fs::read_to_string(profile)
+                .with_context(|| format!("{}: can't be read", profile.display()))?,
+        };
         machine = Profile::from_toml(&text).with_context(|| profile.display().to_string())?.machine;
     }
     Problem::new(&graph, &machine).with_context(|| path.display().to_string())

@@ -142,9 +142,12 @@ fn compare_shows_every_algorithm_and_none_below_the_bound() {
 fn a_machine_profile_replaces_the_graphs_machine() {
     let folder = Folder::new("machine");
     let graph = folder.file("graph.json", GRAPH);
-    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/h100-sxm-4.toml");
-    let answer = json(&[&graph, "--moves", "100", "--machine", machine, "--json"]);
-    assert!(answer["peak_memory"].get("GPU:3").is_some(), "{answer:#}");
+    let (_, text) = situ::place::machine::SHIPPED.iter().find(|(name, _)| *name == "h100-sxm-4").unwrap();
+    let file = folder.file("four.toml", text);
+    for machine in ["h100-sxm-4", &file] {
+        let answer = json(&[&graph, "--moves", "100", "--machine", machine, "--json"]);
+        assert!(answer["peak_memory"].get("GPU:3").is_some(), "{machine}: {answer:#}");
+    }
 }
 
 #[test]

@@ -3,9 +3,11 @@
 //! Plain data. Whether it makes sense is decided once, when a [`Problem`](crate::Problem) is built from it.
 
 mod profile;
+mod shipped;
 
 pub use profile::{Figures, Profile};
 use serde::{Deserialize, Serialize};
+pub use shipped::{SHIPPED, shipped};
 
 /// A device that runs nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! The same step on a machine that is not here: what situ would do with a GPU.
 
 use super::training::{self, Examples};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
-use situ::place::machine::Profile;
+use situ::place::machine::{Profile, shipped};
 
-/// A computer with one GPU; the file says where its figures are from.
-const PROFILE: &str = include_str!("../../../../machines/rtx4090.toml");
+/// A computer with one GPU; its profile says where its figures are from.
+const MACHINE: &str = "rtx4090";
 
 /// A plan for it.
 #[derive(Debug, Serialize)]
@@ -21,7 +21,7 @@ pub(crate) struct Elsewhere {
 }
 
 pub(crate) fn run(examples: &Examples) -> Result<Elsewhere> {
-    let profile = Profile::from_toml(PROFILE)?;
+    let profile = Profile::from_toml(shipped(MACHINE).context(MACHINE)?)?;
     let (names, answer) = training::plan_for(examples, &profile)?;
     let ops = answer.nodes.into_iter().filter_map(|node| {
         let name = names.iter().find(|(id, _)| *id == node.id)?.1.clone();

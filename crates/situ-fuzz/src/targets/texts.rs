@@ -3,7 +3,7 @@
 use situ_core::DeviceSpec;
 use situ_ir::Graph;
 use situ_observe::{Pattern, Record};
-use situ_place::machine::Profile;
+use situ_place::machine::{Profile, SHIPPED};
 use situ_place::{Answer, Budget, Problem};
 
 fn text(bytes: &[u8]) -> Option<&str> {
@@ -75,10 +75,7 @@ pub(super) fn cost_graph(bytes: &[u8]) -> bool {
 }
 
 pub(super) fn machines() -> Vec<Vec<u8>> {
-    bytes_of(&[
-        include_str!("../../../../machines/rtx4090.toml"),
-        include_str!("../../../../machines/h100-sxm-4.toml"),
-    ])
+    SHIPPED.iter().map(|(_, text)| text.as_bytes().to_vec()).collect()
 }
 
 pub(super) fn machine(bytes: &[u8]) -> bool {
