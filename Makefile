@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Options for the benchmark, e.g. `make bench BENCH='--cases matmul --rounds 5'`.
 BENCH ?=
 
-.PHONY: help demo test test-cpu-alone test-all soak fuzz sanitize bench place-figures mnist losses lint doc setup
+.PHONY: help demo test test-cpu-alone test-all soak fuzz sanitize bench place-figures mnist losses lint doc package setup
 
 help:
 	@echo "make demo    trains a classifier across the devices there are, says why, and writes report.html"
@@ -20,6 +20,7 @@ help:
 	@echo "make mnist   fetch the MNIST digits, and train a small network on them"
 	@echo "make losses  compare the losses of training with PyTorch's (downloads it once)"
 	@echo "make doc     build the documentation"
+	@echo "make package   pack every crate as it would be published, and build what was packed"
 
 demo: setup
 	$(CARGO) run --release -p situ-cli -- demo --report report.html
@@ -59,6 +60,9 @@ lint:
 
 doc:
 	$(CARGO) doc --no-deps --workspace
+
+package:
+	$(CARGO) package --workspace
 
 mnist: setup
 	scripts/mnist.sh

@@ -92,20 +92,20 @@ pub fn sync() -> Result<()> {
 }
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 mod readme {}
 
 /// The guide, so that its programs are tests.
 #[cfg(doctest)]
 mod guide {
-    #[doc = include_str!("../../../docs/softmax-on-the-cpu.md")]
+    #[doc = include_str!("../docs/softmax-on-the-cpu.md")]
     mod softmax_on_the_cpu {}
-    #[doc = include_str!("../../../docs/why-on-the-cpu.md")]
+    #[doc = include_str!("../docs/why-on-the-cpu.md")]
     mod why_on_the_cpu {}
-    #[doc = include_str!("../../../docs/gpu-and-dedicated-cores.md")]
+    #[doc = include_str!("../docs/gpu-and-dedicated-cores.md")]
     mod gpu_and_dedicated_cores {}
-    #[doc = include_str!("../../../docs/training-on-both.md")]
+    #[doc = include_str!("../docs/training-on-both.md")]
     mod training_on_both {}
-    #[doc = include_str!("../../../docs/both-at-once.md")]
+    #[doc = include_str!("../docs/both-at-once.md")]
     mod both_at_once {}
 }
