@@ -16,23 +16,37 @@ macro_rules! examples {
 }
 examples! {
     hello "../examples/hello.rs";
-    seed_000_a "../examples/seed_000_a.rs";
-    seed_000_b "../examples/seed_000_b.rs";
-    seed_000_c "../examples/seed_000_c.rs";
-    seed_001_a "../examples/seed_001_a.rs";
-    seed_001_b "../examples/seed_001_b.rs";
-    seed_001_c "../examples/seed_001_c.rs";
-    seed_002_a "../examples/seed_002_a.rs";
-    seed_002_b "../examples/seed_002_b.rs";
-    seed_002_c "../examples/seed_002_c.rs";
+    seed_000_a "../examples/seeds/seed_000_a.rs";
+    seed_000_b "../examples/seeds/seed_000_b.rs";
+    seed_000_c "../examples/seeds/seed_000_c.rs";
+    seed_001_a "../examples/seeds/seed_001_a.rs";
+    seed_001_b "../examples/seeds/seed_001_b.rs";
+    seed_001_c "../examples/seeds/seed_001_c.rs";
+    seed_002_a "../examples/seeds/seed_002_a.rs";
+    seed_002_b "../examples/seeds/seed_002_b.rs";
+    seed_002_c "../examples/seeds/seed_002_c.rs";
     overlapped_batches "../examples/overlapped_batches.rs";
-    seed_003_a "../examples/seed_003_a.rs";
-    seed_004_a "../examples/seed_004_a.rs";
-    seed_003_b "../examples/seed_003_b.rs";
-    seed_004_b "../examples/seed_004_b.rs";
+    seed_003_a "../examples/seeds/seed_003_a.rs";
+    seed_004_a "../examples/seeds/seed_004_a.rs";
+    seed_003_b "../examples/seeds/seed_003_b.rs";
+    seed_004_b "../examples/seeds/seed_004_b.rs";
     mnist "../examples/mnist.rs";
     profile_training "../examples/profile_training.rs";
+    custom_layer "../examples/custom_layer.rs";
+    custom_training_loop "../examples/custom_training_loop.rs";
+    datasets_from_csv "../examples/datasets_from_csv.rs";
+    expect_a_placement "../examples/expect_a_placement.rs";
+    explain_placement "../examples/explain_placement.rs";
+    higher_gradients "../examples/higher_gradients.rs";
+    limit_gpu_memory "../examples/limit_gpu_memory.rs";
+    profile_a_step "../examples/profile_a_step.rs";
+    save_and_resume "../examples/save_and_resume.rs";
+    train_classifier "../examples/train_classifier.rs";
 }
+
+// In a folder, where cargo does not take it for a test of its own.
+#[path = "examples/named.rs"]
+mod named;
 
 const CPU: DeviceId = DeviceId::CPU0;
 const GPU: DeviceId = DeviceId::gpu(0);
@@ -304,7 +318,7 @@ fn seed_004_a_sums_on_two_devices() {
 #[test]
 fn every_example_runs_to_its_end_with_and_without_a_gpu() {
     type Main = fn() -> Result<()>;
-    let examples: [(&str, Main); 11] = [
+    let examples: &[(&str, Main)] = &[
         ("hello", hello::main),
         ("seed_000_a", seed_000_a::main),
         ("seed_000_b", seed_000_b::main),
@@ -316,6 +330,16 @@ fn every_example_runs_to_its_end_with_and_without_a_gpu() {
         ("seed_002_b", seed_002_b::main),
         ("seed_003_a", seed_003_a::main),
         ("seed_004_a", seed_004_a::main),
+        ("custom_layer", custom_layer::main),
+        ("custom_training_loop", custom_training_loop::main),
+        ("datasets_from_csv", datasets_from_csv::main),
+        ("expect_a_placement", expect_a_placement::main),
+        ("explain_placement", explain_placement::main),
+        ("higher_gradients", higher_gradients::main),
+        ("limit_gpu_memory", limit_gpu_memory::main),
+        ("profile_a_step", profile_a_step::main),
+        ("save_and_resume", save_and_resume::main),
+        ("train_classifier", train_classifier::main),
     ];
     for (name, main) in examples {
         println!("{name}, without a GPU:");
