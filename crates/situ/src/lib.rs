@@ -108,4 +108,8 @@ mod guide {
     mod training_on_both {}
     #[doc = include_str!("../docs/both-at-once.md")]
     mod both_at_once {}
+    #[doc = include_str!("../docs/coming-from-tensorflow.md")]
+    mod coming_from_tensorflow {}
+    #[doc = include_str!("../docs/coming-from-pytorch.md")]
+    mod coming_from_pytorch {}
 }
