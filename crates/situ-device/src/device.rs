@@ -75,6 +75,41 @@ pub trait Arriving: Send + Debug {
 }
 
 /// A device that the machine has.
+///
+/// A device crate gives those it finds; a runtime is made of them, and opens logical devices on them. One may stand before another:
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_core::{Budget, DeviceId, Result};
+/// use situ_device::{Description, Device, Open, Physical};
+/// use std::sync::Arc;
+///
+/// /// A device that owns up to a part of its memory.
+/// #[derive(Debug)]
+/// struct Modest(Arc<dyn Physical>, Description);
+///
+/// impl Modest {
+///     fn new(inner: Arc<dyn Physical>, memory: usize) -> Modest {
+///         let description = Description { memory: Some(memory), ..inner.description().clone() };
+///         Modest(inner, description)
+///     }
+/// }
+///
+/// impl Physical for Modest {
+///     fn description(&self) -> &Description {
+///         &self.1
+///     }
+///     fn open(&self, how: &Open) -> Result<Arc<dyn Device>> {
+///         self.0.open(how)
+///     }
+/// }
+///
+/// let cpu = Modest::new(situ_cpu::physical(), 1 << 30);
+/// assert_eq!(cpu.description().memory, Some(1 << 30));
+/// let how = Open { id: DeviceId::CPU0, cores: None, threads: Some(1), budget: Budget::new(None) };
+/// assert!(cpu.open(&how)?.alignment().is_power_of_two());
+/// # Ok(()) }
+/// ```
 pub trait Physical: Send + Sync + Debug {
     /// What is known of it.
     fn description(&self) -> &Description;
@@ -89,6 +124,48 @@ pub trait Physical: Send + Sync + Debug {
 }
 
 /// A logical device: memory, kernels and a queue.
+///
+/// What a runtime does with one for `x.square()`:
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_core::{Budget, DType, DeviceId, Layout, Shape, TensorType};
+/// use situ_device::{Arg, Call, Open, Region};
+/// use situ_ir::Op;
+/// use situ_ir::ops::{Unary, UnaryKind};
+///
+/// let how = Open { id: DeviceId::CPU0, cores: None, threads: Some(1), budget: Budget::new(None) };
+/// let device = situ_cpu::physical().open(&how)?;
+///
+/// // The kernel is chosen once for an op and its types; it may be launched any number of times.
+/// let shape = Shape::new(&[4])?;
+/// let (op, inputs) = (Op::from(Unary::new(UnaryKind::Square)), [TensorType::new(DType::F32, shape)]);
+/// let kernel = device.kernel(&op, &inputs, &op.infer(&inputs)?).expect("every CPU can square");
+///
+/// // Tensors are regions of blocks.
+/// let block = device.allocate(4096).expect("4 KiB are to be had");
+/// let x = Region { block: &block, offset: 0, bytes: 16 };
+/// let y = Region { offset: device.alignment(), ..x };
+/// let bytes: Vec<u8> = [1.0f32, 2.0, 3.0, 4.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+/// device.upload(x, &bytes)?;
+///
+/// let layout = Layout::dense(shape);
+/// let arg = |region| Arg { region, dtype: DType::F32, layout: &layout };
+/// device.launch(&Call {
+///     kernel,
+///     op: &op,
+///     inputs: &[arg(x)],
+///     outputs: &[arg(y)],
+///     workspace: None,
+///     location: None,
+///     timing: None,
+/// })?;
+///
+/// let mut result = [0; 16];
+/// device.download(y, &mut result)?; // waits for what was launched
+/// assert_eq!(result[12..], 16.0f32.to_ne_bytes());
+/// # Ok(()) }
+/// ```
 pub trait Device: Send + Sync + Debug {
     /// What is known of it.
     fn description(&self) -> &Description;

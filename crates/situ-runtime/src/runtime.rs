@@ -53,6 +53,33 @@ impl Inner {
 /// A set of devices and what is configured about them. Cheap to clone; clones are the same runtime.
 ///
 /// One process-wide runtime is made at first use ([`Runtime::global`]); tests build their own.
+///
+/// ```
+/// # fn main() -> situ_core::Result<()> {
+/// use situ_core::{DType, DeviceKind, Shape};
+/// use situ_runtime::{LogicalConfig, Request, Runtime, discover};
+/// use situ_ir::ops::{Unary, UnaryKind};
+/// use std::panic::Location;
+///
+/// // A runtime of the machine's CPU alone, seen by programs as two devices.
+/// let cpu = discover().into_iter().filter(|d| d.description().kind == DeviceKind::Cpu).collect();
+/// let runtime = Runtime::builder().devices(cpu).build()?;
+/// let whole = runtime.list_physical_devices(None)[0].id;
+/// runtime.set_logical_devices(whole, &[LogicalConfig::limit(64 << 20), LogicalConfig::limit(64 << 20)])?;
+/// assert_eq!(runtime.list_logical_devices(None).len(), 2);
+///
+/// // One eager op: what it is, what it reads, where it is wanted, and the line to name in errors.
+/// let there = Request { spec: "/CPU:1".parse()?, ..Request::default() };
+/// let bytes: Vec<u8> = [1.0f32, 2.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+/// let ty = situ_core::TensorType::new(DType::F32, Shape::new(&[2])?);
+/// let x = runtime.constant(&bytes, ty, &there, Location::caller())?;
+/// let y = runtime.eager(&Unary::new(UnaryKind::Square).into(), &[&x], &there, Location::caller())?;
+/// assert_eq!(y.device().to_string(), "CPU:1");
+/// let mut squared = [0; 8];
+/// runtime.read(&y, &mut squared, Location::caller())?;
+/// assert_eq!(squared[4..], 4.0f32.to_ne_bytes());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Runtime {
     pub(crate) inner: Arc<Inner>,

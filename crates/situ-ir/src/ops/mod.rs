@@ -61,6 +61,49 @@ pub use window::{Format, Window};
 pub type Outputs = SmallVec<[TensorType; 1]>;
 
 /// What an op is, apart from any device.
+///
+/// ```
+/// use situ_core::{DType, Error, Result, Shape, TensorType};
+/// use situ_ir::ops::Given;
+/// use situ_ir::{Differentiability, Rule, Work, WorkClass};
+///
+/// /// How many elements are not zero.
+/// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// struct CountNonzero;
+///
+/// impl Rule for CountNonzero {
+///     const NAMES: &'static [&'static str] = &["count_nonzero"];
+///
+///     // It has no attributes, so there is none to read.
+///     fn read(_: &str, _: &mut Given) -> Result<CountNonzero> {
+///         Ok(CountNonzero)
+///     }
+///
+///     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
+///         match inputs {
+///             [_] => Ok(TensorType::new(DType::I32, Shape::SCALAR)),
+///             _ => Err(Error::operands(self.name(), inputs, "it takes one tensor", "give one")),
+///         }
+///     }
+///
+///     // One comparison and one addition for each element that is read.
+///     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
+///         let flops = 2.0 * inputs[0].shape.elements() as f64;
+///         Work { flops, ..Work::streaming(WorkClass::Reduce, 0.0, inputs, outputs) }
+///     }
+///
+///     fn differentiability(&self) -> Differentiability {
+///         Differentiability::Flat
+///     }
+/// }
+///
+/// # fn main() -> Result<()> {
+/// let inputs = [TensorType::new(DType::F32, Shape::new(&[3, 5])?)];
+/// let output = CountNonzero.infer(&inputs)?;
+/// assert_eq!(output.to_string(), "i32[]");
+/// assert_eq!(CountNonzero.work(&inputs, &[output]).flops, 30.0);
+/// # Ok(()) }
+/// ```
 pub trait Rule {
     /// Every name that [`Rule::name`] may give.
     const NAMES: &'static [&'static str];
