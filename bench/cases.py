@@ -5,14 +5,18 @@ case in several ways and then calls the others `case@way`. This file says which 
 nothing of any system's API.
 """
 
+import collections
 import math
 import re
 
 MATMULS = ["64x64x64", "256x256x256", "1024x1024x1024", "2048x2048x2048",
            "32x784x128", "32x2048x365", "1x4096x4096"]
 
-# Images, channels, side, filters, their side, stride; half a filter of padding around.
-CONVOLUTIONS = ["conv2d_1x64x56x64x3x1", "conv2d_32x3x224x64x7x2"]
+# Images, channels, side, filters, their side, stride, and where they are not 1 groups and dilation; half a filter of padding around.
+SHAPES = ["1x64x56x64x3x1", "32x64x56x64x3x1", "32x3x224x64x7x2", "64x16x32x32x3x2", "64x32x16x64x3x2", "64x16x32x16x3x1",
+          "64x64x8x64x3x1", "8x256x56x64x1x1", "8x256x56x64x1x2", "8x128x56x128x3x1x128", "8x128x56x128x3x2x128",
+          "8x64x56x64x3x1x8", "8x64x28x64x3x1x1x2"]
+CONVOLUTIONS = [f"{op}_{shape}" for op in ("conv2d", "conv2d_by_input", "conv2d_by_filter") for shape in SHAPES]
 
 BASIC_OPS = (
     ["eager_add_4"]
@@ -32,8 +36,7 @@ CASES = OPS + TRAINING + DATA
 
 # What the ratio to the best peer must be at least, with all cores.
 LIMITS = {
-    "conv2d_1x64x56x64x3x1": 0.8,
-    "conv2d_32x3x224x64x7x2": 0.8,
+    **dict.fromkeys(CONVOLUTIONS, 0.95),
     "dense_step_32": 2.0,
     "dense_eager_step_32": 1.3,
     "cnn_step_64": 0.9,
@@ -70,6 +73,17 @@ def dims(case):
     return tuple(int(n) for n in size.split("x"))
 
 
+Convolution = collections.namedtuple("Convolution", "images channels side filters kernel stride groups dilation around places")
+
+
+def convolution(case):
+    """The sizes of a convolution, with the padding around and the places of the result's side."""
+    sizes = (*dims(case), 1, 1)[:8]
+    _, _, side, _, kernel, stride, _, dilation = sizes
+    around = dilation * (kernel // 2)
+    return Convolution(*sizes, around, (side + 2 * around - dilation * (kernel - 1) - 1) // stride + 1)
+
+
 def op(case):
     """The op in a case's name: `layer_norm_4096x1024` gives `layer_norm`."""
     return case.rsplit("_", 1)[0]
@@ -77,10 +91,9 @@ def op(case):
 
 def rate(case, nanoseconds):
     """GFLOP/s of a matmul or a convolution; nothing for the others, whose time says enough."""
-    if op(case) == "conv2d":
-        images, channels, side, filters, kernel, stride = dims(case)
-        places = ((side - 1) // stride + 1) ** 2
-        return 2 * images * places * filters * channels * kernel**2 / nanoseconds
+    if case in CONVOLUTIONS:
+        c = convolution(case)
+        return 2 * c.images * c.places**2 * c.filters * c.channels // c.groups * c.kernel**2 / nanoseconds
     if op(case) != "matmul":
         return None
     return 2 * math.prod(dims(case)) / nanoseconds

@@ -175,7 +175,7 @@ Absolute times mean little on a shared machine; ratios within one run do.
   of 2×2, dense 128, dense 10) on 28×28 at batch 64, with cross-entropy and Adam: situ as one compiled function, or
   eagerly on the tape; torch eagerly or by `compile`, with fused Adam; TensorFlow as one function, without or with
   `xla`, with its fused Adam. Input: batches of 32×784 floats, shuffled and prefetched, from situ's datasets and tf.data.
-- A convolution's name: images, channels, side, filters, their side, stride.
+- A convolution's name: images, channels, side, filters, their side, stride, and where they are not 1 groups and dilation.
 
 Shown, but never the best peer:
 {excluded}

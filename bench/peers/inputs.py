@@ -5,6 +5,7 @@ them too.
 """
 
 import numpy as np
+from cases import CONVOLUTIONS, convolution, dims, op
 
 
 def normal(*shape):
@@ -12,16 +13,19 @@ def normal(*shape):
     return np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
 
 
-def operands(op, dims):
-    """The input arrays of one case, in the order in which the op takes them."""
-    if op == "matmul":
-        m, k, n = dims
+def operands(case):
+    """The input arrays of one case, in the order in which the op takes them; images, filters and upstream gradient of a convolution."""
+    kind, sizes = op(case), dims(case)
+    if case in CONVOLUTIONS:
+        c = convolution(case)
+        return [normal(c.images, c.channels, c.side, c.side),
+                normal(c.filters, c.channels // c.groups, c.kernel, c.kernel),
+                normal(c.images, c.filters, c.places, c.places)]
+    if kind == "matmul":
+        m, k, n = sizes
         return [normal(m, k), normal(k, n)]
-    if op == "conv2d":
-        images, channels, side, filters, kernel, _ = dims
-        return [normal(images, channels, side, side), normal(filters, channels, kernel, kernel)]
-    if op in ("eager_add", "add", "add_relu"):
-        return [normal(*dims), normal(*dims)]
-    if op == "layer_norm":
-        return [normal(*dims), normal(dims[-1]), normal(dims[-1])]
-    return [normal(*dims)]
+    if kind in ("eager_add", "add", "add_relu"):
+        return [normal(*sizes), normal(*sizes)]
+    if kind == "layer_norm":
+        return [normal(*sizes), normal(sizes[-1]), normal(sizes[-1])]
+    return [normal(*sizes)]

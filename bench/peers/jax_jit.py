@@ -9,7 +9,7 @@ os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
 
 import jax  # noqa: E402 (the cores must come first)
 import jax.numpy as jnp  # noqa: E402
-from cases import CONVOLUTIONS, TRAINING, dims, op  # noqa: E402
+from cases import CONVOLUTIONS, TRAINING, convolution, dims, op  # noqa: E402
 from jax import lax  # noqa: E402
 
 from .inputs import operands  # noqa: E402
@@ -75,9 +75,20 @@ def prepare_step(case):
 
 
 def prepare_convolution(case):
-    x, filters = operands(op(case), dims(case))
-    x, filters = jnp.asarray(x.transpose(0, 2, 3, 1)), jnp.asarray(filters.transpose(2, 3, 1, 0))
-    around, stride = dims(case)[4] // 2, dims(case)[5]
-    function = jax.jit(lambda x, filters: lax.conv_general_dilated(
-        x, filters, (stride, stride), [(around, around)] * 2, dimension_numbers=LAYOUT))
-    return "function(x, filters).block_until_ready()", {"function": function, "x": x, "filters": filters}
+    x, filters, upstream = operands(case)
+    x, upstream = (jnp.asarray(array.transpose(0, 2, 3, 1)) for array in (x, upstream))
+    filters, c = jnp.asarray(filters.transpose(2, 3, 1, 0)), convolution(case)
+
+    def forward(x, filters):
+        return lax.conv_general_dilated(
+            x, filters, [c.stride] * 2, [(c.around, c.around)] * 2, rhs_dilation=[c.dilation] * 2,
+            feature_group_count=c.groups, dimension_numbers=LAYOUT)
+
+    # What is not used of the forward pass is not computed.
+    function = jax.jit({
+        "conv2d": lambda x, filters, upstream: forward(x, filters),
+        "conv2d_by_input": lambda x, filters, upstream: jax.vjp(lambda x: forward(x, filters), x)[1](upstream)[0],
+        "conv2d_by_filter": lambda x, filters, upstream: jax.vjp(lambda f: forward(x, f), filters)[1](upstream)[0],
+    }[op(case)])
+    names = {"function": function, "x": x, "filters": filters, "upstream": upstream}
+    return "function(x, filters, upstream).block_until_ready()", names

@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import onnxruntime as ort
-from cases import OPS, dims, op
+from cases import CONVOLUTIONS, OPS, convolution, dims, op
 from onnx import TensorProto, helper, numpy_helper
 
 from .inputs import operands
@@ -23,16 +23,17 @@ NODES = {
 
 def nodes(case):
     if op(case) == "conv2d":
-        around, stride = dims(case)[4:]
-        return [("Conv", "ab", "y", {"pads": [around // 2] * 4, "strides": [stride] * 2})]
+        c = convolution(case)
+        return [("Conv", "ab", "y", {"pads": [c.around] * 4, "strides": [c.stride] * 2,
+                                     "dilations": [c.dilation] * 2, "group": c.groups})]
     return NODES[op(case)]
 
 
 def cases(threads):
     offered = {}
     for case in OPS:
-        if op(case) == "eager_add":
-            continue  # there is no eager mode
+        if op(case) == "eager_add" or case in CONVOLUTIONS and op(case) != "conv2d":
+            continue  # there is no eager mode, and there are no gradients
         offered[case] = lambda case=case: prepare(case, threads, constants="")
         if op(case) == "matmul":
             offered[f"{case}@constant_b"] = lambda case=case: prepare(case, threads, constants="b")
@@ -44,8 +45,8 @@ def result_shape(case):
         m, _, n = dims(case)
         return [m, n]
     if op(case) == "conv2d":
-        images, _, side, filters, _, stride = dims(case)
-        return [images, filters, (side - 1) // stride + 1, (side - 1) // stride + 1]
+        c = convolution(case)
+        return [c.images, c.filters, c.places, c.places]
     return [] if op(case) == "sum" else list(dims(case))
 
 
@@ -67,7 +68,7 @@ def model(case, arrays, constants):
 
 
 def prepare(case, threads, constants):
-    arrays = operands(op(case), dims(case))
+    arrays = operands(case)[:2] if op(case) == "conv2d" else operands(case)
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

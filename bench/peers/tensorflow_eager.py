@@ -5,7 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow as tf  # noqa: E402 (the log level must come first)
-from cases import OPS, dims, op  # noqa: E402
+from cases import CONVOLUTIONS, OPS, convolution, op  # noqa: E402
 
 from . import tensorflow_data, tensorflow_training  # noqa: E402
 from .inputs import operands  # noqa: E402
@@ -38,7 +38,7 @@ def cases(threads):
     tf.config.threading.set_inter_op_parallelism_threads(1)
     offered = {}
     for case in OPS:
-        if op(case) == "conv2d":
+        if case in CONVOLUTIONS:
             offered[case] = lambda case=case: prepare_convolution(case)
             continue
         function = FUNCTIONS[op(case)]
@@ -53,16 +53,29 @@ def cases(threads):
 
 def prepare_convolution(case):
     # On CPUs TensorFlow has channels last alone.
-    x, filters = operands(op(case), dims(case))
-    x, filters = tf.constant(x.transpose(0, 2, 3, 1)), tf.constant(filters.transpose(2, 3, 1, 0))
-    around, stride = [dims(case)[4] // 2] * 2, dims(case)[5]
-    names = {"conv2d": tf.nn.conv2d, "x": x, "filters": filters, "stride": stride,
-             "around": [[0, 0], around, around, [0, 0]]}
-    return "conv2d(x, filters, stride, around)", names
+    x, filters, upstream = operands(case)
+    x, upstream = (tf.constant(array.transpose(0, 2, 3, 1)) for array in (x, upstream))
+    c, raw = convolution(case), tf.raw_ops
+    filters = filters.transpose(2, 3, 1, 0)
+    how = {"strides": [1, c.stride, c.stride, 1], "padding": "EXPLICIT",
+           "explicit_paddings": [0, 0, *[c.around] * 4, 0, 0], "dilations": [1, c.dilation, c.dilation, 1]}
+    # Filters of depthwise convolutions have an op of their own, with the channels where others have what they take.
+    if c.groups == c.channels:
+        filters = filters.transpose(0, 1, 3, 2)
+        ops = [raw.DepthwiseConv2dNative, raw.DepthwiseConv2dNativeBackpropInput, raw.DepthwiseConv2dNativeBackpropFilter]
+    else:
+        ops = [raw.Conv2D, raw.Conv2DBackpropInput, raw.Conv2DBackpropFilter]
+    filters = tf.constant(filters)
+    function, given = {
+        "conv2d": (ops[0], {"input": x, "filter": filters}),
+        "conv2d_by_input": (ops[1], {"input_sizes": x.shape, "filter": filters, "out_backprop": upstream}),
+        "conv2d_by_filter": (ops[2], {"input": x, "filter_sizes": filters.shape, "out_backprop": upstream}),
+    }[op(case)]
+    return "function(**given)", {"function": function, "given": given | how}
 
 
 def prepare(case, function):
-    tensors = [tf.constant(array) for array in operands(op(case), dims(case))]
+    tensors = [tf.constant(array) for array in operands(case)]
     names = dict(zip("abc", tensors), function=function)
     if op(case) == "eager_add":
         return "a + b", names

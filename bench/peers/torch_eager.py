@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 import torch.nn.functional as functional
-from cases import OPS, dims, op
+from cases import CONVOLUTIONS, OPS, convolution, dims, op
 
 from . import torch_training
 from .inputs import operands
@@ -20,7 +20,10 @@ STATEMENTS = {
     "add_relu": {"": "torch.relu(a + b)", "inplace": "(a + b).relu_()"},
     "exp": {"": "torch.exp(a)", "out": "torch.exp(a, out=result)"},
     "sum": {"": "a.sum()"},
-    "conv2d": {"": "conv2d(a, b, None, stride, around)"},
+    # With channels last in memory, too: the shapes are the same.
+    "conv2d": {way: "conv2d(a, b, None, stride, around, dilation, groups)" for way in ("", "last")},
+    "conv2d_by_input": {way: "backward(c, a, b, None, *how, [True, False, False])[0]" for way in ("", "last")},
+    "conv2d_by_filter": {way: "backward(c, a, b, None, *how, [False, True, False])[1]" for way in ("", "last")},
 }
 
 _inference = torch.inference_mode()
@@ -30,7 +33,8 @@ def cases(threads):
     torch.set_num_threads(threads)
     _inference.__enter__()
     offered = {
-        case + (f"@{way}" if way else ""): lambda case=case, statement=statement: prepare(case, statement)
+        case + (f"@{way}" if way else ""): lambda case=case, statement=statement, way=way: prepare(
+            case, statement, way)
         for case in OPS
         for way, statement in STATEMENTS[op(case)].items()
     }
@@ -46,11 +50,15 @@ def with_gradients(make):
     return make()
 
 
-def prepare(case, statement):
-    tensors = [torch.from_numpy(array) for array in operands(op(case), dims(case))]
+def prepare(case, statement, way):
+    tensors = [torch.from_numpy(array) for array in operands(case)]
+    if way == "last":
+        tensors = [tensor.contiguous(memory_format=torch.channels_last) for tensor in tensors]
     names = dict(zip("abc", tensors), torch=torch, layer_norm=functional.layer_norm, conv2d=functional.conv2d)
-    if op(case) == "conv2d":
-        names |= {"around": dims(case)[4] // 2, "stride": dims(case)[5]}
+    if case in CONVOLUTIONS:
+        c = convolution(case)
+        how = ([c.stride] * 2, [c.around] * 2, [c.dilation] * 2, False, [0, 0], c.groups)
+        names |= c._asdict() | {"how": how, "backward": torch.ops.aten.convolution_backward}
     if "result" in statement:
         # NumPy's memory, for its huge pages.
         names["result"] = torch.from_numpy(np.empty(tensors[0].shape, dtype=np.float32))

@@ -1,12 +1,12 @@
 //! The benchmark's cases on situ's eager API, as a user would write them. Names and shapes are those of `bench/cases.py`.
 
-use crate::{batches, functions, training};
-use situ::{DType, Error, Function, Padding, Result, Tensor, Windows, ones, random::Generator, zeros};
+use crate::{batches, convolutions, functions, training};
+use situ::{DType, Error, Function, Result, Tensor, ones, random::Generator, zeros};
 
 /// A case ready to be timed: one call is one repetition.
 pub(crate) type Call = Box<dyn Fn() -> Result<Tensor>>;
 
-/// Every case there is.
+/// Every case there is, but for convolutions.
 pub(crate) const NAMES: &[&str] = &[
     "eager_add_4",
     "matmul_64x64x64",
@@ -26,8 +26,6 @@ pub(crate) const NAMES: &[&str] = &[
     "add_relu_16m@function",
     "exp_1m",
     "sum_16m",
-    "conv2d_1x64x56x64x3x1",
-    "conv2d_32x3x224x64x7x2",
     "dense_step_32",
     "dense_eager_step_32",
     "cnn_step_64",
@@ -44,7 +42,8 @@ pub(crate) const NAMES: &[&str] = &[
     "function_halves_two_cpus",
 ];
 
-fn dims(size: &str) -> Result<Vec<usize>> {
+/// The sizes in a name.
+pub(crate) fn dims(size: &str) -> Result<Vec<usize>> {
     match size {
         "4" => Ok(vec![4]),
         "1m" => Ok(vec![1 << 20]),
@@ -61,7 +60,7 @@ fn dims(size: &str) -> Result<Vec<usize>> {
 
 /// Makes a case's inputs and the call that is timed.
 pub(crate) fn prepare(name: &str) -> Result<Call> {
-    for others in [functions::prepare, training::prepare, batches::prepare] {
+    for others in [functions::prepare, training::prepare, batches::prepare, convolutions::prepare] {
         if let Some(call) = others(name)? {
             return Ok(call);
         }
@@ -105,14 +104,6 @@ pub(crate) fn prepare(name: &str) -> Result<Call> {
         ("matmul", [m, k, n]) => {
             let (a, b) = (normal(&[*m, *k])?, normal(&[*k, *n])?);
             Box::new(move || a.matmul(&b))
-        }
-        // Batch, channels, side, filters, their side, stride; half a filter of padding.
-        ("conv2d", [batch, channels, side, filters, kernel, stride]) => {
-            let x = normal(&[*batch, *channels, *side, *side])?;
-            let filter = normal(&[*filters, *channels, *kernel, *kernel])?;
-            let padding = Padding::Explicit([[kernel / 2; 2]; 2]);
-            let windows = Windows { stride: [*stride; 2], padding, ..Windows::default() };
-            Box::new(move || x.conv2d(&filter, &windows))
         }
         ("softmax", dims) => {
             let a = normal(dims)?;

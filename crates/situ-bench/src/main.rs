@@ -3,6 +3,7 @@
 
 mod batches;
 mod cases;
+mod convolutions;
 mod functions;
 mod training;
 
@@ -76,7 +77,10 @@ fn answer(line: &str, current: &mut Option<Case>) -> Result<serde_json::Value> {
     let bad = || Error::argument("bench", format!("not understood: {line}"), "see bench/worker.py");
     match words.as_slice() {
         ["info"] => Ok(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") })),
-        ["list"] => Ok(serde_json::json!(cases::NAMES)),
+        ["list"] => {
+            let others = cases::NAMES.iter().map(|name| name.to_string());
+            Ok(serde_json::json!(others.chain(convolutions::names()).collect::<Vec<_>>()))
+        }
         ["run", name, milliseconds] => {
             if current.as_ref().is_none_or(|case| case.name != *name) {
                 // The old case's memory goes before the new one's is taken.
