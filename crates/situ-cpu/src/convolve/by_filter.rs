@@ -1,118 +1,379 @@
-//! The gradient by the filters: products over pixels, summed over blocks and images in an order that shapes alone decide.
+//! The gradient by the filters: the sum over pixels of what was under an element of the window, times the gradient by the result.
+//!
+//! Elements of windows, broadcast from a copy of the images with the zeros around, are the rows of tiles; filters, side by side for each
+//! pixel, are the columns. Pixels are summed in blocks, blocks in some parts, and parts at the end, all in an order that shapes alone
+//! decide.
 
-use super::{Sliding, block_pixels, deep, fits};
-use crate::exec::{Exec, Shared};
-use crate::matmul::{FloatElement, Matrix, Product, matmul};
+use super::blocks::{self, even};
+use super::by_filter_cuts::{Cuts, Piece};
+use super::put::Put;
+use super::region::Region;
+use super::tile::{MOST_COLUMN_BYTES, MOST_ROWS, Number, Tile};
+use super::turn::Turn;
+use super::windows::{Axis, Windows};
+use crate::exec::Exec;
+use crate::multiversion;
 use crate::scratch::with_scratch;
-use std::ops::Add;
+use std::ops::{Add, Range};
 
-/// Parts that are summed apart, at most.
-const PARTS: usize = 8;
-/// Numbers in all parts together, at most, unless one part alone has more.
-const MOST: usize = 8 << 20;
-
-/// How blocks of pixels are dealt to parts.
-fn parts(blocks: usize, filters: usize) -> usize {
-    blocks.min(PARTS).min((MOST / (2 * filters).max(1)).max(1)).max(1)
+/// Images, the gradient by the result, and where the gradient by the filters goes. Strides are in elements.
+#[derive(Clone, Copy, Debug)]
+pub struct ByFilter<T> {
+    /// Images.
+    pub batch: usize,
+    /// Groups of channels.
+    pub groups: usize,
+    /// Channels of a group that filters take, and that they make.
+    pub taken: usize,
+    /// See `taken`.
+    pub made: usize,
+    /// How windows lie on the images.
+    pub axes: [Axis; 2],
+    /// Images, their height and width, and their strides by image, channel, row and column.
+    pub images: *const T,
+    /// See `images`.
+    pub size: [usize; 2],
+    /// See `images`.
+    pub image_strides: [usize; 4],
+    /// The gradient by the result, and its strides by image, channel, row and column.
+    pub upstream: *const T,
+    /// See `upstream`.
+    pub upstream_strides: [usize; 4],
+    /// The gradient by the filters: `[filters, taken, height, width]`, or `[height, width, taken, filters]` where channels are last.
+    pub out: *mut T,
+    /// Whether channels are last.
+    pub last: bool,
+    /// Memory for [`partial_len`] numbers.
+    pub memory: *mut T,
 }
 
-/// Numbers of memory that [`by_filter`] wants.
-pub fn partial_len(
-    batch: usize,
-    pixels: usize,
-    groups: usize,
-    taken: usize,
-    made: usize,
-    window: usize,
-    size: usize,
-) -> usize {
-    let depth = taken * window;
-    if !fits(depth, size) {
-        return 0;
+// SAFETY: it only describes a gradient; whoever follows its addresses says why tasks do not collide.
+unsafe impl<T: Sync> Sync for ByFilter<T> {}
+
+impl<T: Number> ByFilter<T> {
+    fn window(&self) -> usize {
+        self.axes[0].window * self.axes[1].window
     }
-    let block = block_pixels(depth, pixels.max(1), size);
-    let filters = groups * made * depth;
-    2 * filters * parts(batch * pixels.div_ceil(block), filters)
+
+    fn cuts(&self) -> Cuts {
+        Cuts::new(self.axes, [self.batch, self.groups, self.taken, self.made], self.last, size_of::<T>())
+    }
+
+    /// Numbers of memory that it wants; the addresses do not matter.
+    pub fn partial_len(&self) -> usize {
+        self.cuts().parts * self.sums()
+    }
+
+    /// Numbers of a part.
+    fn sums(&self) -> usize {
+        self.groups * self.taken * self.window() * filled_up::<T>(self.made)
+    }
 }
 
-/// `out[group] = Σ upstream[image, group] · columns(images[image, group])ᵀ`: the shapes are those of [`correlate`](super::correlate), with the
-/// upstream gradient in place of the result and `out` in place of the filters.
+/// Filters with those that fill up the last register of any level.
+fn filled_up<T>(made: usize) -> usize {
+    made.next_multiple_of(64 / size_of::<T>())
+}
+
+/// Computes it.
 ///
 /// # Safety
-/// All can be read or written for these sizes; `memory` can be written for [`partial_len`] numbers; nothing that is written overlaps
-/// anything.
-pub unsafe fn by_filter<T: FloatElement + Default + Add<Output = T>>(
-    exec: &Exec<'_>,
-    sliding: &Sliding,
-    [batch, groups]: [usize; 2],
-    [taken, made]: [usize; 2],
-    images: *const T,
-    upstream: *const T,
-    out: *mut T,
-    memory: *mut T,
-) {
-    let (pixels, area) = (sliding.pixels(), sliding.area());
-    let depth = taken * sliding.window();
-    let filters = groups * made * depth;
-    if filters == 0 {
+/// All can be read or written for these sizes; what is written overlaps nothing.
+pub unsafe fn by_filter<T: Number>(exec: &Exec<'_>, of: &ByFilter<T>) {
+    let filters = of.groups * of.made;
+    let count = filters * of.taken * of.window();
+    if count == 0 {
         return;
     }
-    if !fits(depth, size_of::<T>()) {
+    let cuts = of.cuts();
+    if cuts.pieces() == 0 {
         // SAFETY: the caller's promise.
-        unsafe { deep::by_filter(exec, sliding, [batch, groups], [taken, made], images, upstream, out) };
+        (0..count).for_each(|i| unsafe { *of.out.add(i) = T::default() });
         return;
     }
-    let block = block_pixels(depth, pixels.max(1), size_of::<T>());
-    let blocks = pixels.div_ceil(block);
-    let all = batch * blocks;
-    let parts = parts(all, filters);
-    let (images, upstream, memory, out) = (Shared(images), Shared(upstream), Shared(memory), Shared(out));
-    exec.threads.run(parts, &|part| {
-        // SAFETY: the part's memory is its own; images and pixels are within what the caller promises.
-        unsafe {
-            let sum = memory.get().add(part * 2 * filters);
-            let product = sum.add(filters);
-            for i in 0..filters {
-                *sum.add(i) = T::default();
-            }
-            for number in all * part / parts..all * (part + 1) / parts {
-                let (image, first) = (number / blocks, number % blocks * block);
-                let count = block.min(pixels - first);
-                for group in 0..groups {
-                    let source = images.get().add((image * groups + group) * taken * area);
-                    // The gradient is the smaller side: it is the one to be turned round, by taking it as the right one.
-                    let right = Matrix {
-                        ptr: upstream.get().add((image * groups + group) * made * pixels + first),
-                        row_stride: 1,
-                        col_stride: pixels as isize,
-                    };
-                    with_scratch::<T, _>(depth * count, |columns| {
-                        let columns = columns.as_mut_ptr().cast::<T>();
-                        sliding.lay_out(exec.level, source, taken, [first, count, count], columns);
-                        let left = Matrix::dense(columns.cast_const(), count);
-                        let to = product.add(group * made * depth);
-                        matmul(exec.level, exec.threads, &Product::new(depth, count, made, left, right, to));
-                    });
-                }
-                for i in 0..filters {
-                    *sum.add(i) = *sum.add(i) + *product.add(i);
-                }
-            }
+    let cut = |whole: usize, part: usize| whole.div_ceil(part);
+    let [down, across] = [0, 1].map(|n| cut(of.axes[n].window, cuts.elements[n]));
+    let (channels, made) = (cut(of.taken, cuts.channels), cut(of.made, cuts.filters));
+    let tasks = cuts.parts * of.groups * channels * made * down * across;
+    exec.threads.run(tasks, &|task| {
+        let mut rest = task;
+        let mut next = |count: usize| {
+            let n = rest % count;
+            rest /= count;
+            n
+        };
+        let range = |n: usize, part: usize, whole: usize| n * part..whole.min((n + 1) * part);
+        let elements = [next(down), next(across)];
+        let task = Task {
+            of,
+            level: exec.level,
+            elements: [0, 1].map(|n| range(elements[n], cuts.elements[n], of.axes[n].window)),
+            channels: range(next(channels), cuts.channels, of.taken),
+            filters: range(next(made), cuts.filters, of.made),
+            group: next(of.groups),
+            part: next(cuts.parts),
+        };
+        let pieces = cuts.pieces();
+        for number in pieces * task.part / cuts.parts..pieces * (task.part + 1) / cuts.parts {
+            let first = number == pieces * task.part / cuts.parts;
+            // SAFETY: the caller's promise; tasks have sums of their own.
+            unsafe { task.add_piece(&cuts.piece(number), !first) };
         }
     });
-    exec.for_ranges(filters, 16 << 10, |from, to| {
-        for i in from..to {
-            // Sums are by element of the window, and then by filter; the result is the other way round.
-            let (group, within) = (i / (made * depth), i % (made * depth));
-            let at = (group * depth + within % depth) * made + within / depth;
-            // SAFETY: every part has been summed; ranges do not overlap.
+    // SAFETY: the caller's promise; all parts are summed.
+    unsafe { gather(exec, of, cuts.parts) };
+}
+
+/// Some elements of the windows and some filters, over the pixels of a part.
+struct Task<'a, T> {
+    of: &'a ByFilter<T>,
+    level: crate::level::Level,
+    elements: [Range<usize>; 2],
+    channels: Range<usize>,
+    filters: Range<usize>,
+    group: usize,
+    part: usize,
+}
+
+impl<T: Number> Task<'_, T> {
+    /// Adds the products of a piece's pixels to the task's sums, or puts them there.
+    ///
+    /// # Safety
+    /// As [`by_filter`].
+    unsafe fn add_piece(&self, piece: &Piece, add: bool) {
+        let (of, tiles) = (self.of, T::tiles(self.level));
+        let nowhere = Windows { axes: of.axes, filter: (0, [0; 2]), target: (0, [0; 2]) };
+        let bounds = blocks::bounds(&[nowhere], &piece.places, &self.elements);
+        let region = Region::new(bounds, self.channels.len(), of.last, size_of::<T>());
+        let count = piece.images.len() * piece.places[0].len() * piece.places[1].len();
+        let line = 64 / size_of::<T>();
+        let table_len = (count * size_of::<isize>()).div_ceil(size_of::<T>()).next_multiple_of(line);
+        let tile_len = MOST_ROWS * MOST_COLUMN_BYTES / size_of::<T>();
+        let panel_len = count * filled_up::<T>(self.filters.len());
+        let room = table_len + tile_len + panel_len + piece.images.len() * region.len;
+        with_scratch::<T, _>(room, |memory| {
+            let table = memory.as_mut_ptr().cast::<isize>();
+            // SAFETY: the four parts are within the scratch memory; images, channels and pixels are among those the caller promises.
             unsafe {
-                let mut sum = *memory.get().add(at);
-                for part in 1..parts {
-                    sum = sum + *memory.get().add(part * 2 * filters + at);
+                let tile = memory.as_mut_ptr().cast::<T>().add(table_len);
+                let panels = tile.add(tile_len);
+                let copied = panels.add(panel_len);
+                let [by_image, strides @ ..] = of.image_strides;
+                let first = self.group * of.taken + self.channels.start;
+                let mut k = 0;
+                for (n, image) in piece.images.clone().enumerate() {
+                    let image = of.images.add(image * by_image + first * strides[0]);
+                    region.fill(self.level, image, of.size, strides, copied.add(n * region.len));
+                    for y in 0..piece.places[0].len() {
+                        for x in 0..piece.places[1].len() {
+                            let [y, x] = [(y, 0), (x, 1)].map(|(at, axis)| at as isize * of.axes[axis].step);
+                            let at = n as isize * region.len as isize
+                                + y * region.strides[1] as isize
+                                + x * region.strides[2] as isize;
+                            table.add(k).write(at * size_of::<T>() as isize);
+                            k += 1;
+                        }
+                    }
                 }
-                *out.get().add(i) = sum;
+                let wide = tiles.columns();
+                for filter in self.filters.clone().step_by(wide) {
+                    let made = wide.min(self.filters.end - filter);
+                    let columns = made.next_multiple_of(tiles.lanes);
+                    let panel = panels.add(count * (filter - self.filters.start));
+                    self.lay_panel(piece, filter, [made, columns], panel);
+                    let tile = Tile {
+                        rows: [std::ptr::null(); 2],
+                        distance: 0,
+                        table,
+                        depth: count,
+                        panel,
+                        out: tile,
+                        out_distance: columns * size_of::<T>(),
+                    };
+                    self.tiles(tile, &region, copied, [filter, columns], add);
+                }
+            }
+        });
+    }
+
+    /// Lays the gradients of a piece's pixels by some filters side by side: `columns` for each pixel, zeros behind `made`.
+    ///
+    /// # Safety
+    /// As [`Task::add_piece`]; `to` can be written.
+    unsafe fn lay_panel(&self, piece: &Piece, filter: usize, [made, columns]: [usize; 2], to: *mut T) {
+        let of = self.of;
+        let [by_image, by_channel, by_row, by_column] = of.upstream_strides;
+        let [rows, across] = &piece.places;
+        // Lines that follow each other in memory are one.
+        let whole = across.len() * by_column == by_row;
+        let lines = if whole { 1 } else { rows.len() };
+        let width = if whole { rows.len() * across.len() } else { across.len() };
+        let mut to = to;
+        for image in piece.images.clone() {
+            for line in 0..lines {
+                let at = image * by_image
+                    + (self.group * of.made + filter) * by_channel
+                    + (rows.start + line) * by_row
+                    + across.start * by_column;
+                // SAFETY: the pixels and filters are among the gradient's; the panel has room for all of them.
+                unsafe {
+                    let from = of.upstream.add(at);
+                    if columns > made {
+                        for pixel in 0..width {
+                            (made..columns).for_each(|i| *to.add(pixel * columns + i) = T::default());
+                        }
+                    }
+                    if by_channel == 1 {
+                        let put = Put {
+                            from,
+                            distance: by_column,
+                            rows: width,
+                            columns: made,
+                            to,
+                            row_step: columns,
+                            column_step: 1,
+                            add: false,
+                        };
+                        put.run(self.level);
+                    } else {
+                        let turn = Turn {
+                            from,
+                            distance: by_channel,
+                            rows: made,
+                            columns: width,
+                            to,
+                            along: 1,
+                            across: columns,
+                            add: false,
+                        };
+                        turn.run(self.level);
+                    }
+                    to = to.add(width * columns);
+                }
+            }
+        }
+    }
+
+    /// All tiles of a panel.
+    ///
+    /// # Safety
+    /// As [`Task::add_piece`]; all of the tile but its rows is as it should be.
+    unsafe fn tiles(
+        &self,
+        tile: Tile<T>,
+        region: &Region,
+        copied: *const T,
+        [filter, columns]: [usize; 2],
+        add: bool,
+    ) {
+        let (of, tiles) = (self.of, T::tiles(self.level));
+        let (depth, window) = (of.taken * of.window(), of.window());
+        let [down, across] = &self.elements;
+        let [by_channel, by_row, by_column] = region.strides.map(|s| s as isize);
+        let steps = [by_row * of.axes[0].dilation, by_column * of.axes[1].dilation];
+        // Rows of a tile are channels, or else elements of a window that are beside each other, whichever are more.
+        let along = self.channels.len() >= tiles.rows() / 2 || self.channels.len() >= across.len();
+        let (run, distance, apart) =
+            if along { (self.channels.len(), by_channel, window) } else { (across.len(), steps[1], 1) };
+        let lines = down.len() * if along { across.len() } else { self.channels.len() };
+        // Where the first element of a line is read, and its number among all elements.
+        let line = |n: usize| {
+            let (y, rest) = (n % down.len(), n / down.len());
+            let (channel, x) = if along { (0, rest) } else { (rest, 0) };
+            let at = channel as isize * by_channel + y as isize * steps[0] + x as isize * steps[1];
+            let element = (down.start + y) * of.axes[1].window + across.start + x;
+            (copied.wrapping_offset(at), (self.channels.start + channel) * window + element)
+        };
+        let part = self.part * of.sums() + self.group * depth * filled_up::<T>(of.made) + depth * filter;
+        let pairs = 2 * run <= tiles.rows();
+        for n in (0..lines).step_by(if pairs { 2 } else { 1 }) {
+            let pair = pairs && n + 1 < lines;
+            let (start, row) = line(n);
+            blocks::cut(run, tiles.rows(), |first, count| {
+                let from = start.wrapping_offset(first as isize * distance);
+                let middle = if pair {
+                    line(n + 1).0
+                } else {
+                    from.wrapping_offset(count.div_ceil(2) as isize * distance)
+                };
+                let tile =
+                    Tile { rows: [from, middle], distance: distance * size_of::<T>() as isize, ..tile };
+                let height = if pair { 2 * count } else { count };
+                // SAFETY: the region covers the elements of the windows at all pixels; the sums are the task's own.
+                unsafe {
+                    tiles.by_size[height - 1][columns / tiles.lanes - 1](&tile);
+                    let put = |line: usize, row: usize| Put {
+                        from: tile.out.cast_const().add(line * count * columns),
+                        distance: columns,
+                        rows: count,
+                        columns,
+                        to: of.memory.add(part + (row + first * apart) * columns),
+                        row_step: apart * columns,
+                        column_step: 1,
+                        add,
+                    };
+                    put(0, row).run(self.level);
+                    if pair {
+                        put(1, line(n + 1).1).run(self.level);
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Adds up the parts, and puts the sums where the gradient is.
+///
+/// # Safety
+/// As [`by_filter`]; every part has its sums.
+unsafe fn gather<T: Number>(exec: &Exec<'_>, of: &ByFilter<T>, parts: usize) {
+    let (window, wide) = (of.window(), T::tiles(exec.level).columns());
+    let (depth, lanes) = (of.taken * window, T::tiles(exec.level).lanes);
+    let panels = of.made.div_ceil(wide);
+    let rows = even(depth, 256);
+    let blocks = depth.div_ceil(rows);
+    exec.threads.run(of.groups * panels * blocks, &|task| {
+        let (group, panel, block) = (task / blocks / panels, task / blocks % panels, task % blocks);
+        let (filter, first) = (panel * wide, block * rows);
+        let (made, count) = (wide.min(of.made - filter), rows.min(depth - first));
+        let columns = made.next_multiple_of(lanes);
+        // SAFETY: tasks have rows and filters of their own; they are within the sums and within the result.
+        unsafe {
+            let at = group * depth * filled_up::<T>(of.made) + depth * filter + first * columns;
+            let sums = of.memory.add(at);
+            for part in 1..parts {
+                add_run(exec.level, of.memory.add(part * of.sums() + at), sums, count * columns);
+            }
+            let filters = group * of.made + filter;
+            if of.last {
+                for row in 0..count {
+                    let (channel, element) = ((first + row) / window, (first + row) % window);
+                    let to = of.out.add((element * of.taken + channel) * of.groups * of.made + filters);
+                    std::ptr::copy_nonoverlapping(sums.add(row * columns), to, made);
+                }
+            } else {
+                let turn = Turn {
+                    from: sums.cast_const(),
+                    distance: columns,
+                    rows: count,
+                    columns: made,
+                    to: of.out.add(filters * depth + first),
+                    along: 1,
+                    across: depth,
+                    add: false,
+                };
+                turn.run(exec.level);
             }
         }
     });
+}
+
+multiversion! {
+    /// Adds a run of numbers to another. Safe to call where both can be read, and `to` written: [`gather`] sees to it.
+    fn add_run[I, T: (Copy + Add<Output = T>)](from: *const T, to: *mut T, count: usize) {
+        for i in 0..count {
+            // SAFETY: as said.
+            unsafe { *to.add(i) = *to.add(i) + *from.add(i) };
+        }
+    }
 }

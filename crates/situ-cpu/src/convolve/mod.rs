@@ -1,46 +1,32 @@
-//! Convolutions of images with channels first, as matrix products: blocks of pixels are laid out as columns that stay in a core's
-//! cache, and the products of [`crate::matmul`] do the rest.
+//! Convolutions of images, in both formats, as matrix products whose operands are read where they lie: nothing is laid out as columns.
 //!
-//! - [`Sliding`]: where a window's elements are read, for a convolution and for its gradient by the images alike;
-//! - [`correlate`]: `out[image] = filters · columns(image)`;
-//! - [`by_filter`]: `out = Σ upstream[image] · columns(image)ᵀ`;
-//! - `deep`: both where a column is too long for a core's scratch memory, and is cut.
+//! - [`correlate`]: filters slide over images: a convolution, and its gradient by the images;
+//! - [`by_filter`]: the gradient by the filters;
+//! - `tile` is the product itself, a tile of results in registers whose rows are read at distances from a table; `tile_x86` the
+//!   same for the levels of x86;
+//! - `region` copies part of an image with the zeros around, `filters` lays filters side by side, `put` and `turn` bring results to where they
+//!   belong; `blocks` and `by_filter_cuts` decide how work is cut;
+//! - `windows`: where a window's elements are read. With a stride, pixels of different residues meet different elements of the filter on the
+//!   way back: the gradient by the images is a correlation for each.
 //!
-//! Promises: the same bits for any number of threads, as the products have. Leaves to others: shapes, other formats, memory.
+//! Promises: the same bits for any number of threads; nothing is skipped because it is zero, the zeros around an image included; no memory but
+//! what the caller gives and the threads' scratch, whatever the sizes. Leaves to others: shapes, and memory.
 
+mod blocks;
 mod by_filter;
-mod columns;
+mod by_filter_cuts;
 mod correlate;
-mod deep;
+mod filters;
+mod put;
+mod region;
+mod tile;
+#[cfg(target_arch = "x86_64")]
+mod tile_x86;
+mod turn;
+mod windows;
 
-pub use by_filter::{by_filter, partial_len};
-pub use columns::{Axis, Sliding};
-pub use correlate::correlate;
-
-use crate::scratch::MOST_BYTES;
-
-/// Bytes of columns that a task lays out at a time: they should stay in the second-level cache beside the filters.
-const COLUMN_BYTES: usize = 320 << 10;
-/// The products are fast where their columns are a multiple of this: blocks are filled up to it.
-const PANEL: usize = 32;
-
-/// Pixels of a block, for columns of `depth` elements of `size` bytes, which [`fits`], on images of `pixels`; at least one.
-fn block_pixels(depth: usize, pixels: usize, size: usize) -> usize {
-    // Beside its columns, a block has a strip of results.
-    let most = (COLUMN_BYTES / ((depth + correlate::STRIP) * size)).max(1);
-    let most = if most >= PANEL { most / PANEL * PANEL } else { most };
-    if filled_up(pixels) <= most {
-        return pixels;
-    }
-    filled_up(pixels.div_ceil(pixels.div_ceil(most))).min(most)
-}
-
-/// Columns of the product for a block of so many pixels.
-fn filled_up(pixels: usize) -> usize {
-    if pixels < PANEL { pixels } else { pixels.next_multiple_of(PANEL) }
-}
-
-/// Whether a column of `depth` elements of `size` bytes is laid out as a whole.
-fn fits(depth: usize, size: usize) -> bool {
-    depth.saturating_mul(size) <= MOST_BYTES / 2
-}
+pub use by_filter::{ByFilter, by_filter};
+pub use correlate::{Correlation, correlate};
+pub use filters::packed_len;
+pub use tile::Number;
+pub use windows::{Axis, Forward, Windows, back};

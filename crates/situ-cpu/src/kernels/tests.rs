@@ -10,6 +10,7 @@ use situ_ir::ops::{
 };
 use std::sync::Arc;
 
+mod conv2d;
 mod movement;
 
 fn device(level: Level, threads: usize) -> Arc<dyn Device> {

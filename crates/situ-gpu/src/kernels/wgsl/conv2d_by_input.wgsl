@@ -1,5 +1,5 @@
-// b0 the gradient by the result, b1 filters. Each pixel looks back at the windows that it was in; where there is none, the
-// gradient is zero, as padding is.
+// b0 the gradient by the result, b1 filters. Each pixel looks back at the windows that it was in. Elements of the filter that a stride
+// never let it meet are passed over; beyond the gradient's ends are zeros, which are multiplied as padding is.
 // Loops are cut into boxes: w[9] and w[10].
 fn element(e: u32) -> u32 {
     let sizes = params.w[0];
@@ -17,12 +17,14 @@ fn element(e: u32) -> u32 {
     for (var o = group * more.w + outer.x; o < group * more.w + outer.y; o++) {
         var part = 0.0;
         for (var kh = outer.z; kh < outer.w; kh++) {
+            if y % own.x != kh * own.z % own.x { continue; }
             let down = y - kh * own.z;
-            let in_rows = y >= kh * own.z && down % own.x == 0u && down / own.x < image.z;
+            let in_rows = y >= kh * own.z && down / own.x < image.z;
             for (var kw = inner.x; kw < inner.y; kw++) {
+                if x % own.y != kw * own.w % own.y { continue; }
                 let across = x - kw * own.w;
                 var pixel = p(62u);
-                if in_rows && x >= kw * own.w && across % own.y == 0u && across / own.y < image.w {
+                if in_rows && x >= kw * own.w && across / own.y < image.w {
                     pixel = b0[params.w[1].x + at(params.w[7], vec4<u32>(i.x, o, down / own.x, across / own.y))];
                 }
                 let by = at(params.w[6], vec4<u32>(o, c, kh, kw));

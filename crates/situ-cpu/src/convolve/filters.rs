@@ -1,0 +1,113 @@
+//! Filters as panels: for every element of a window, in the order in which they are summed, the filters beside each other.
+
+use super::blocks::{Block, Blocks};
+use super::correlate::Correlation;
+use super::tile::Number;
+use super::turn::Turn;
+use super::windows::Windows;
+use crate::exec::Exec;
+
+/// Filters of a group with those that fill up the last register of any level.
+fn filled_up<T>(made: usize) -> usize {
+    made.next_multiple_of(64 / size_of::<T>())
+}
+
+/// Numbers of memory for the panels of `groups` of filters with so many elements.
+pub fn packed_len<T>(groups: usize, made: usize, elements: usize) -> usize {
+    groups * elements * filled_up::<T>(made)
+}
+
+/// Where the panels of a block are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Panels {
+    /// Of the first panel, in elements from the start of all of them.
+    pub(super) start: usize,
+    /// Elements of windows.
+    pub(super) depth: usize,
+}
+
+/// Calls `f` with each kind of windows, each group and each block, and where its panels are.
+pub(super) fn each_block<T>(
+    windows: &[Windows],
+    blocks: &Blocks,
+    [groups, taken, made]: [usize; 3],
+    mut f: impl FnMut(&Windows, usize, &Block, Panels),
+) {
+    let mut start = 0;
+    for windows in windows {
+        for group in 0..groups {
+            for block in blocks.list(taken, windows) {
+                let depth = block.depth(windows);
+                f(windows, group, &block, Panels { start, depth });
+                start += depth * filled_up::<T>(made);
+            }
+        }
+    }
+}
+
+/// Writes the panels of all filters.
+///
+/// # Safety
+/// The filters can be read, and the memory written for [`packed_len`] numbers.
+pub(super) unsafe fn pack<T: Number>(
+    exec: &Exec<'_>,
+    of: &Correlation<'_, T>,
+    windows: &[Windows],
+    blocks: &Blocks,
+) {
+    let tiles = T::tiles(exec.level);
+    let (lanes, wide) = (tiles.lanes, tiles.columns());
+    let mut list = Vec::new();
+    each_block::<T>(windows, blocks, [of.groups, of.taken, of.made], |windows, group, block, panels| {
+        for first in (0..of.made).step_by(wide) {
+            list.push((*windows, group, block.clone(), panels, first));
+        }
+    });
+    let [by_group, by_made, by_taken] = of.filter_strides;
+    let last = of.is_last();
+    exec.threads.run(list.len(), &|task| {
+        let (windows, group, block, panels, first) = &list[task];
+        let count = wide.min(of.made - first);
+        let columns = count.next_multiple_of(lanes);
+        let (start, [y_step, x_step]) = windows.filter;
+        let [down, across] = [0, 1].map(|n| block.within(windows, n));
+        // SAFETY: the filters and their elements are within what the caller promises; tasks have panels of their own.
+        unsafe {
+            let to = of.memory.add(panels.start + panels.depth * first);
+            let from =
+                of.filters.add(group * by_group + first * by_made + block.channels.start * by_taken + start);
+            if columns > count {
+                for k in 0..panels.depth {
+                    (count..columns).for_each(|i| *to.add(k * columns + i) = T::default());
+                }
+            }
+            // Where a filter's elements are in order already, blocks of them are turned round as they are.
+            let whole = down.len() * across.len();
+            let dense = !last && x_step == 1 && y_step == across.len() && by_taken == whole;
+            if dense && by_made > 1 {
+                let from = from.add(down.start * y_step + across.start);
+                let (distance, depth) = (by_made, panels.depth);
+                let turn = Turn {
+                    from,
+                    distance,
+                    rows: count,
+                    columns: depth,
+                    to,
+                    along: 1,
+                    across: columns,
+                    add: false,
+                };
+                turn.run(exec.level);
+                return;
+            }
+            let mut to = to;
+            block.each(windows, last, |channel, [y, x]| {
+                let from = from.add(channel * by_taken + y * y_step + x * x_step);
+                for i in 0..count {
+                    *to.add(i) = *from.add(i * by_made);
+                }
+                to = to.add(columns);
+            });
+        }
+    });
+}

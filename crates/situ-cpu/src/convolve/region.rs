@@ -1,0 +1,180 @@
+//! A part of an image with the zeros around it, copied to where it is read from.
+
+use crate::level::Level;
+use crate::multiversion;
+
+/// Some channels of a part of an image, in memory of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Region {
+    /// The position of its first pixel in the image.
+    pub(super) origin: [isize; 2],
+    /// Its height and width.
+    pub(super) extent: [usize; 2],
+    /// Its channels.
+    pub(super) channels: usize,
+    /// From one channel, row and column to the next.
+    pub(super) strides: [usize; 3],
+    /// Elements that it takes.
+    pub(super) len: usize,
+}
+
+impl Region {
+    /// A region between two positions on each axis; `last` where channels are next to each other.
+    pub(super) fn new(bounds: [[isize; 2]; 2], channels: usize, last: bool, size: usize) -> Region {
+        let extent = bounds.map(|[low, high]| (high + 1 - low).max(0) as usize);
+        let [height, width] = extent;
+        let (strides, len) = if last {
+            ([1, width * channels, channels], height * width * channels)
+        } else {
+            let plane = plane(height * width, size);
+            ([plane, width, 1], plane * channels)
+        };
+        Region { origin: bounds.map(|[low, _]| low), extent, channels, strides, len }
+    }
+
+    /// Where a position is, in elements from the region's start; anywhere at all where it is outside.
+    #[inline(always)]
+    pub(super) fn at(&self, [y, x]: [isize; 2]) -> isize {
+        (y - self.origin[0]) * self.strides[1] as isize + (x - self.origin[1]) * self.strides[2] as isize
+    }
+
+    /// Copies the region of an image of that size, whose strides are by channel, row and column; outside of it are zeros.
+    ///
+    /// # Safety
+    /// The image can be read for the region's channels, and `to` written for its length.
+    pub(super) unsafe fn fill<T: Copy + Default>(
+        &self,
+        level: Level,
+        image: *const T,
+        size: [usize; 2],
+        strides: [usize; 3],
+        to: *mut T,
+    ) {
+        if self.strides[2] == 1 {
+            fill_planes(level, self, image, size, strides, to);
+        } else {
+            fill_pixels(level, self, image, size, strides, to);
+        }
+    }
+
+    /// Columns before the image, within it and after it.
+    #[inline(always)]
+    fn across(&self, size: usize) -> [usize; 3] {
+        let (origin, width) = (self.origin[1], self.extent[1]);
+        let before = ((-origin).max(0) as usize).min(width);
+        let inside = (size as isize - origin).clamp(before as isize, width as isize) as usize - before;
+        [before, inside, width - before - inside]
+    }
+}
+
+/// Elements from one channel to the next: planes a multiple of 4 KiB apart would share few lines of a cache.
+fn plane(area: usize, size: usize) -> usize {
+    let line = 64 / size;
+    let area = area.next_multiple_of(line).max(line);
+    if (area * size).is_multiple_of(1024) { area + line } else { area }
+}
+
+multiversion! {
+    /// Channels one after the other. The promise of [`Region::fill`]'s caller holds: it is called from there alone.
+    fn fill_planes[I, T: (Copy + Default)](region: &Region, image: *const T, size: [usize; 2], strides: [usize; 3], to: *mut T) {
+        let ([before, inside, after], [height, width]) = (region.across(size[1]), region.extent);
+        for channel in 0..region.channels {
+            for row in 0..height {
+                let y = region.origin[0] + row as isize;
+                // SAFETY: rows and columns that are read are within the image, those written within the region.
+                unsafe {
+                    let to = to.add(channel * region.strides[0] + row * region.strides[1]);
+                    if y < 0 || y as usize >= size[0] || inside == 0 {
+                        zero(to, width);
+                        continue;
+                    }
+                    let x = (region.origin[1] + before as isize) as usize;
+                    let from = image.add(channel * strides[0] + y as usize * strides[1] + x * strides[2]);
+                    zero(to, before);
+                    if strides[2] == 1 {
+                        copy(from, to.add(before), inside);
+                    } else {
+                        (0..inside).for_each(|i| *to.add(before + i) = *from.add(i * strides[2]));
+                    }
+                    zero(to.add(before + inside), after);
+                }
+            }
+        }
+    }
+}
+
+multiversion! {
+    /// Channels beside each other in both. The promise of [`Region::fill`]'s caller holds: it is called from there alone.
+    fn fill_pixels[I, T: (Copy + Default)](region: &Region, image: *const T, size: [usize; 2], strides: [usize; 3], to: *mut T) {
+        let ([before, inside, after], [height, width]) = (region.across(size[1]), region.extent);
+        let channels = region.channels;
+        for row in 0..height {
+            let y = region.origin[0] + row as isize;
+            // SAFETY: rows and columns that are read are within the image, those written within the region.
+            unsafe {
+                let to = to.add(row * region.strides[1]);
+                if y < 0 || y as usize >= size[0] || inside == 0 {
+                    zero(to, width * channels);
+                    continue;
+                }
+                let x = (region.origin[1] + before as isize) as usize;
+                let from = image.add(y as usize * strides[1] + x * strides[2]);
+                zero(to, before * channels);
+                let within = to.add(before * channels);
+                if strides[2] == channels {
+                    copy(from, within, inside * channels);
+                } else {
+                    (0..inside).for_each(|i| copy(from.add(i * strides[2]), within.add(i * channels), channels));
+                }
+                zero(within.add(inside * channels), after * channels);
+            }
+        }
+    }
+}
+
+/// Elements that are moved at a time.
+const GROUP: usize = 16;
+
+/// # Safety
+/// `to` can be written for `count` elements.
+#[inline(always)]
+unsafe fn zero<T: Copy + Default>(to: *mut T, count: usize) {
+    // SAFETY: the caller's promise. Around most windows it is none, one or two: no reason to call anybody.
+    unsafe {
+        match count {
+            0 => (),
+            1 => *to = T::default(),
+            2 => [to, to.add(1)].into_iter().for_each(|to| *to = T::default()),
+            _ => (0..count).for_each(|i| *to.add(i) = T::default()),
+        }
+    }
+}
+
+/// Copies a run; lines of small images are so short that a call would take longer than the copy.
+///
+/// # Safety
+/// `from` can be read and `to` written for `count` elements; they do not overlap.
+#[inline(always)]
+unsafe fn copy<T: Copy>(from: *const T, to: *mut T, count: usize) {
+    // SAFETY: every group is within the run.
+    unsafe {
+        if count < GROUP {
+            for i in 0..count {
+                *to.add(i) = *from.add(i);
+            }
+            return;
+        }
+        let group = |at: usize| {
+            to.add(at)
+                .cast::<[T; GROUP]>()
+                .write_unaligned(from.add(at).cast::<[T; GROUP]>().read_unaligned());
+        };
+        let mut at = 0;
+        while at + GROUP <= count {
+            group(at);
+            at += GROUP;
+        }
+        // The last group overlaps the one before.
+        group(count - GROUP);
+    }
+}
