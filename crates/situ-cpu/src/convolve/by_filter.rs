@@ -5,6 +5,7 @@
 //! decide.
 
 use super::blocks::{self, even};
+use super::by_few_filters::{self, is_few};
 use super::by_filter_cuts::{Cuts, Piece};
 use super::put::Put;
 use super::region::Region;
@@ -61,6 +62,9 @@ impl<T: Number> ByFilter<T> {
 
     /// Numbers of memory that it wants; the addresses do not matter.
     pub fn partial_len(&self) -> usize {
+        if is_few(self) {
+            return by_few_filters::partial_len(self);
+        }
         self.cuts().parts * self.sums()
     }
 
@@ -86,6 +90,11 @@ pub unsafe fn by_filter<T: Number>(exec: &Exec<'_>, of: &ByFilter<T>) {
         return;
     }
     let cuts = of.cuts();
+    if is_few(of) && cuts.pieces() > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { by_few_filters::by_few_filters(exec, of) };
+        return;
+    }
     if cuts.pieces() == 0 {
         // SAFETY: the caller's promise.
         (0..count).for_each(|i| unsafe { *of.out.add(i) = T::default() });

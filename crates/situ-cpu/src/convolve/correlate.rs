@@ -4,12 +4,14 @@
 //! at a time, and multiplies pixels with panels of filters straight from there: a table says where the elements of a window are.
 
 use super::blocks::{self, Block, Blocks, bounds};
+use super::few::{self, Line};
 use super::filters::{self, Panels, each_block};
 use super::put::Put;
 use super::region::Region;
 use super::tile::{MOST_COLUMN_BYTES, MOST_ROWS, Number, Tile};
 use super::windows::Windows;
 use crate::exec::Exec;
+use crate::level::Level;
 use crate::scratch::with_scratch;
 use std::ops::Range;
 
@@ -55,6 +57,30 @@ impl<T> Correlation<'_, T> {
     pub(super) fn is_last(&self) -> bool {
         self.image_strides[1] == 1
     }
+
+    /// Whether there are so few filters that pixels are what fills a register.
+    fn is_few(&self) -> bool {
+        self.made <= few::FEW && !self.is_last()
+    }
+}
+
+impl<T: Number> Correlation<'_, T> {
+    /// What panels of filters are filled up to, and how many they have.
+    fn panels(&self, level: Level) -> [usize; 2] {
+        let tiles = T::tiles(level);
+        if self.is_few() { [1, few::FEW] } else { [tiles.lanes, tiles.columns()] }
+    }
+
+    /// The region that windows of all kinds read at these places.
+    fn region(&self, windows: &[Windows], places: &[Range<usize>; 2], block: &Block) -> Region {
+        let (bounds, channels) = (bounds(windows, places, &block.elements), block.channels.len());
+        if self.is_few() {
+            let residues = windows[0].axes[1].step as usize;
+            Region::sorted(bounds, channels, residues, few::SLACK, size_of::<T>())
+        } else {
+            Region::new(bounds, channels, self.is_last(), size_of::<T>())
+        }
+    }
 }
 
 /// Computes it: every result is the sum over channels and elements of its window, in an order that depends on the shapes alone.
@@ -89,7 +115,7 @@ unsafe fn run<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, T>, windows: &[Wi
         return;
     }
     // SAFETY: the caller's promise.
-    unsafe { filters::pack(exec, of, windows, blocks) };
+    unsafe { filters::pack(exec, of, windows, blocks, of.panels(exec.level)) };
     let mut panels = Vec::new();
     each_block::<T>(windows, blocks, [of.groups, of.taken, of.made], |_, _, _, at| panels.push(at));
     let each: Vec<Vec<Block>> = windows.iter().map(|w| blocks.list(of.taken, w).collect()).collect();
@@ -103,12 +129,7 @@ unsafe fn run<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, T>, windows: &[Wi
         // Where there are several kinds a window is whole, so that they have as many blocks, for the same channels each.
         for n in 0..each[0].len() {
             let whole = Block { channels: each[0][n].channels.clone(), elements: wide(&each, n) };
-            let region = Region::new(
-                bounds(windows, &task.places, &whole.elements),
-                whole.channels.len(),
-                of.is_last(),
-                size_of::<T>(),
-            );
+            let region = of.region(windows, &task.places, &whole);
             let of_kind = |kind: usize| {
                 let before: usize = each[..kind].iter().map(|list| list.len() * of.groups).sum();
                 panels[before + task.group * each[kind].len() + n]
@@ -130,7 +151,7 @@ fn wide(each: &[Vec<Block>], n: usize) -> [Range<usize>; 2] {
 /// Some rows of an image of results, and a group's channels of it.
 struct Task<'a, T> {
     of: &'a Correlation<'a, T>,
-    level: crate::level::Level,
+    level: Level,
     image: usize,
     group: usize,
     places: [Range<usize>; 2],
@@ -164,21 +185,75 @@ impl<T: Number> Task<'_, T> {
                 let copied = tile.add(tile_len);
                 let image = of.images.add(self.image * by_image + first * strides[0]);
                 region.fill(self.level, image, of.size, strides, copied);
+                if of.is_few() {
+                    (region.len - few::SLACK..region.len).for_each(|i| *copied.add(i) = T::default());
+                }
                 for (kind, windows) in windows.iter().enumerate() {
                     let mut k = 0;
                     block.each(windows, of.is_last(), |channel, element| {
                         let [y, x] = [0, 1].map(|n| element[n] as isize * windows.axes[n].dilation);
-                        let [by_channel, by_row, by_column] = region.strides.map(|s| s as isize);
-                        let at = channel as isize * by_channel + y * by_row + x * by_column;
+                        let at = channel as isize * region.strides[0] as isize + region.distance([y, x]);
                         table.add(k).write(at * size_of::<T>() as isize);
                         k += 1;
                     });
                     let panels = panels(kind);
                     debug_assert_eq!(panels.depth, k);
-                    self.tiles(windows, region, [copied.cast_const(), tile], table, panels, add);
+                    if of.is_few() {
+                        self.lines(windows, region, copied, table, panels, add);
+                    } else {
+                        self.tiles(windows, region, [copied.cast_const(), tile], table, panels, add);
+                    }
                 }
             }
         });
+    }
+
+    /// All lines of one kind of windows, for few filters.
+    ///
+    /// # Safety
+    /// As [`Task::multiply`]; the table has the panels' depth.
+    unsafe fn lines(
+        &self,
+        windows: &Windows,
+        region: &Region,
+        copied: *const T,
+        table: *const isize,
+        panels: Panels,
+        add: bool,
+    ) {
+        let of = self.of;
+        let [rows, columns] = self.places_of(windows);
+        let [down, across] = windows.axes;
+        let (start, [by_row, by_column]) = windows.target;
+        let [by_image, by_channel] = of.out_strides;
+        let out = of.out.wrapping_add(self.image * by_image + self.group * of.made * by_channel + start);
+        for y in rows {
+            let x = columns.start;
+            let position = [y as isize * down.step + down.offset, x as isize * across.step + across.offset];
+            let line = Line {
+                from: copied.wrapping_offset(region.at(position)),
+                table,
+                depth: panels.depth,
+                // SAFETY: the panel was packed.
+                weights: unsafe { of.memory.cast_const().add(panels.start) },
+                filters: of.made,
+                out: out.wrapping_add(y * by_row + x * by_column),
+                count: columns.len(),
+                along: by_column,
+                by_filter: by_channel,
+                add,
+            };
+            // SAFETY: the region covers every element of the windows at these places, and has slack behind it.
+            unsafe { T::line(self.level, &line) };
+        }
+    }
+
+    /// The task's places that windows of a kind have.
+    fn places_of(&self, windows: &Windows) -> [Range<usize>; 2] {
+        [0, 1].map(|n| {
+            let Range { start, end } = self.places[n];
+            start..end.min(windows.axes[n].places)
+        })
     }
 
     /// All tiles of one kind of windows.
@@ -195,10 +270,7 @@ impl<T: Number> Task<'_, T> {
         add: bool,
     ) {
         let (of, tiles) = (self.of, T::tiles(self.level));
-        let [rows, columns] = [0, 1].map(|n| {
-            let Range { start, end } = self.places[n];
-            start..end.min(windows.axes[n].places)
-        });
+        let [rows, columns] = self.places_of(windows);
         if rows.is_empty() || columns.is_empty() {
             return;
         }

@@ -45,7 +45,7 @@ pub(super) fn each_block<T>(
     }
 }
 
-/// Writes the panels of all filters.
+/// Writes the panels of all filters: `wide` side by side, the last of them filled up to a multiple of `lanes`.
 ///
 /// # Safety
 /// The filters can be read, and the memory written for [`packed_len`] numbers.
@@ -54,9 +54,8 @@ pub(super) unsafe fn pack<T: Number>(
     of: &Correlation<'_, T>,
     windows: &[Windows],
     blocks: &Blocks,
+    [lanes, wide]: [usize; 2],
 ) {
-    let tiles = T::tiles(exec.level);
-    let (lanes, wide) = (tiles.lanes, tiles.columns());
     let mut list = Vec::new();
     each_block::<T>(windows, blocks, [of.groups, of.taken, of.made], |windows, group, block, panels| {
         for first in (0..of.made).step_by(wide) {

@@ -13,9 +13,12 @@
 //! what the caller gives and the threads' scratch, whatever the sizes. Leaves to others: shapes, and memory.
 
 mod blocks;
+mod by_few_filters;
 mod by_filter;
 mod by_filter_cuts;
 mod correlate;
+mod dots;
+mod few;
 mod filters;
 mod put;
 mod region;

@@ -14,6 +14,8 @@ pub(super) struct Region {
     pub(super) channels: usize,
     /// From one channel, row and column to the next.
     pub(super) strides: [usize; 3],
+    /// Columns of one residue lie together, and those of the next behind them: how many residues there are. One, but for few filters.
+    pub(super) residues: usize,
     /// Elements that it takes.
     pub(super) len: usize,
 }
@@ -29,13 +31,40 @@ impl Region {
             let plane = plane(height * width, size);
             ([plane, width, 1], plane * channels)
         };
-        Region { origin: bounds.map(|[low, _]| low), extent, channels, strides, len }
+        Region { origin: bounds.map(|[low, _]| low), extent, channels, strides, residues: 1, len }
     }
 
-    /// Where a position is, in elements from the region's start; anywhere at all where it is outside.
+    /// A region of lines whose columns are sorted by their residue, with some elements behind it that are zero.
+    pub(super) fn sorted(
+        bounds: [[isize; 2]; 2],
+        channels: usize,
+        residues: usize,
+        slack: usize,
+        size: usize,
+    ) -> Region {
+        let region = Region::new(bounds, channels, false, size);
+        let [height, width] = region.extent;
+        let line = width.next_multiple_of(residues);
+        let plane = plane(height * line, size);
+        Region { strides: [plane, line, 1], residues, len: plane * channels + slack, ..region }
+    }
+
+    /// Where a position is, in elements from the region's start; anywhere at all where it is outside. Of several residues it is the first.
     #[inline(always)]
     pub(super) fn at(&self, [y, x]: [isize; 2]) -> isize {
-        (y - self.origin[0]) * self.strides[1] as isize + (x - self.origin[1]) * self.strides[2] as isize
+        let across = (x - self.origin[1]) / self.residues as isize;
+        (y - self.origin[0]) * self.strides[1] as isize + across * self.strides[2] as isize
+    }
+
+    /// How far it is from the first position to one that is so much further down and across.
+    #[inline(always)]
+    pub(super) fn distance(&self, [y, x]: [isize; 2]) -> isize {
+        let [_, by_row, by_column] = self.strides.map(|s| s as isize);
+        if self.residues == 1 {
+            return y * by_row + x * by_column;
+        }
+        let residues = self.residues as isize;
+        y * by_row + x % residues * (by_row / residues) + x / residues
     }
 
     /// Copies the region of an image of that size, whose strides are by channel, row and column; outside of it are zeros.
@@ -50,7 +79,9 @@ impl Region {
         strides: [usize; 3],
         to: *mut T,
     ) {
-        if self.strides[2] == 1 {
+        if self.residues > 1 {
+            fill_sorted(level, self, image, size, strides, to);
+        } else if self.strides[2] == 1 {
             fill_planes(level, self, image, size, strides, to);
         } else {
             fill_pixels(level, self, image, size, strides, to);
@@ -127,6 +158,43 @@ multiversion! {
                     (0..inside).for_each(|i| copy(from.add(i * strides[2]), within.add(i * channels), channels));
                 }
                 zero(within.add(inside * channels), after * channels);
+            }
+        }
+    }
+}
+
+multiversion! {
+    /// Channels one after the other, columns by residue. The promise of [`Region::fill`]'s caller holds: it is called from there alone.
+    fn fill_sorted[I, T: (Copy + Default)](region: &Region, image: *const T, size: [usize; 2], strides: [usize; 3], to: *mut T) {
+        let ([before, inside, _], residues) = (region.across(size[1]), region.residues);
+        let (line, each) = (region.strides[1], region.strides[1] / residues);
+        for channel in 0..region.channels {
+            for row in 0..region.extent[0] {
+                let y = region.origin[0] + row as isize;
+                // SAFETY: rows and columns that are read are within the image, those written within the region.
+                unsafe {
+                    let to = to.add(channel * region.strides[0] + row * line);
+                    if y < 0 || y as usize >= size[0] || inside == 0 {
+                        zero(to, line);
+                        continue;
+                    }
+                    let from = image.add(channel * strides[0] + y as usize * strides[1]);
+                    for residue in 0..residues {
+                        // Of the columns residue, residue + residues, .. those from `first` to before `end` are within the image.
+                        let of = |column: usize| column.saturating_sub(residue).div_ceil(residues).min(each);
+                        let (first, end, to) = (of(before), of(before + inside), to.add(residue * each));
+                        zero(to, first);
+                        let x = region.origin[1] + (residue + first * residues) as isize;
+                        let apart = residues * strides[2];
+                        let from = from.wrapping_offset(x * strides[2] as isize);
+                        if apart == 2 {
+                            (0..end - first).for_each(|i| *to.add(first + i) = *from.add(2 * i));
+                        } else {
+                            (0..end - first).for_each(|i| *to.add(first + i) = *from.add(apart * i));
+                        }
+                        zero(to.add(end), each - end);
+                    }
+                }
             }
         }
     }
