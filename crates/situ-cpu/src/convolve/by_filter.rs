@@ -7,6 +7,7 @@
 use super::blocks::{self, even};
 use super::by_few_filters::{self, is_few};
 use super::by_filter_cuts::{Cuts, Piece};
+use super::depthwise;
 use super::put::Put;
 use super::region::Region;
 use super::tile::{MOST_COLUMN_BYTES, MOST_ROWS, Number, Tile};
@@ -65,6 +66,9 @@ impl<T: Number> ByFilter<T> {
         if is_few(self) {
             return by_few_filters::partial_len(self);
         }
+        if let Some(len) = depthwise::partial_len(self) {
+            return len;
+        }
         self.cuts().parts * self.sums()
     }
 
@@ -93,6 +97,10 @@ pub unsafe fn by_filter<T: Number>(exec: &Exec<'_>, of: &ByFilter<T>) {
     if is_few(of) && cuts.pieces() > 0 {
         // SAFETY: the caller's promise.
         unsafe { by_few_filters::by_few_filters(exec, of) };
+        return;
+    }
+    // SAFETY: the caller's promise.
+    if cuts.pieces() > 0 && unsafe { depthwise::by_filter(exec, of) } {
         return;
     }
     if cuts.pieces() == 0 {

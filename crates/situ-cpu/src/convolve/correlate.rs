@@ -4,6 +4,7 @@
 //! at a time, and multiplies pixels with panels of filters straight from there: a table says where the elements of a window are.
 
 use super::blocks::{self, Block, Blocks, bounds};
+use super::depthwise;
 use super::few::{self, Line};
 use super::filters::{self, Panels, each_block};
 use super::put::Put;
@@ -58,9 +59,19 @@ impl<T> Correlation<'_, T> {
         self.image_strides[1] == 1
     }
 
+    /// Elements of the largest window.
+    fn elements(&self) -> usize {
+        self.windows.iter().map(Windows::elements).max().unwrap_or(0)
+    }
+
     /// Whether there are so few filters that pixels are what fills a register.
     fn is_few(&self) -> bool {
-        self.made <= few::FEW && !self.is_last()
+        // With channels last, lines of one channel are gathered: that must be worth it.
+        let gathered = self.made <= few::FEW / 2 && self.elements() >= 9;
+        // Full registers of pixels outdo one register of filters.
+        let width = self.windows.iter().map(|w| w.axes[1].places).max().unwrap_or(0);
+        let full = width >= 32 && 8 * width >= 7 * width.next_multiple_of(16);
+        if self.is_last() { gathered } else { self.made <= few::FEW || self.made <= 2 * few::FEW && full }
     }
 }
 
@@ -95,6 +106,9 @@ pub unsafe fn correlate<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, T>) {
     let all = Blocks::new(of.windows, channels, of.is_last(), size_of::<T>());
     // SAFETY: the caller's promise.
     unsafe {
+        if depthwise::correlate(exec, of) {
+            return;
+        }
         if all.is_whole(of.windows) {
             run(exec, of, of.windows, &all);
             return;
@@ -173,6 +187,8 @@ impl<T: Number> Task<'_, T> {
         let of = self.of;
         let [by_image, strides @ ..] = of.image_strides;
         let first = self.group * of.taken + block.channels.start;
+        let in_place = !of.is_few() && of.elements() == 1 && region.is_within(of.size);
+        let region = &if in_place { region.in_place(strides) } else { *region };
         let depth = windows.iter().map(|w| block.depth(w)).max().unwrap_or(0);
         let table_len =
             (depth * size_of::<isize>()).div_ceil(size_of::<T>()).next_multiple_of(64 / size_of::<T>());
@@ -184,10 +200,12 @@ impl<T: Number> Task<'_, T> {
                 let tile = memory.as_mut_ptr().cast::<T>().add(table_len);
                 let copied = tile.add(tile_len);
                 let image = of.images.add(self.image * by_image + first * strides[0]);
-                region.fill(self.level, image, of.size, strides, copied);
-                if of.is_few() {
-                    (region.len - few::SLACK..region.len).for_each(|i| *copied.add(i) = T::default());
-                }
+                let copied = if in_place {
+                    image
+                } else {
+                    region.fill(self.level, image, of.size, strides, copied);
+                    copied.cast_const()
+                };
                 for (kind, windows) in windows.iter().enumerate() {
                     let mut k = 0;
                     block.each(windows, of.is_last(), |channel, element| {
@@ -201,7 +219,7 @@ impl<T: Number> Task<'_, T> {
                     if of.is_few() {
                         self.lines(windows, region, copied, table, panels, add);
                     } else {
-                        self.tiles(windows, region, [copied.cast_const(), tile], table, panels, add);
+                        self.tiles(windows, region, [copied, tile], table, panels, add);
                     }
                 }
             }
@@ -230,21 +248,23 @@ impl<T: Number> Task<'_, T> {
         for y in rows {
             let x = columns.start;
             let position = [y as isize * down.step + down.offset, x as isize * across.step + across.offset];
-            let line = Line {
-                from: copied.wrapping_offset(region.at(position)),
-                table,
-                depth: panels.depth,
-                // SAFETY: the panel was packed.
-                weights: unsafe { of.memory.cast_const().add(panels.start) },
-                filters: of.made,
-                out: out.wrapping_add(y * by_row + x * by_column),
-                count: columns.len(),
-                along: by_column,
-                by_filter: by_channel,
-                add,
-            };
-            // SAFETY: the region covers every element of the windows at these places, and has slack behind it.
-            unsafe { T::line(self.level, &line) };
+            for filter in (0..of.made).step_by(few::FEW) {
+                let line = Line {
+                    from: copied.wrapping_offset(region.at(position)),
+                    table,
+                    depth: panels.depth,
+                    // SAFETY: the panel was packed.
+                    weights: unsafe { of.memory.cast_const().add(panels.start + panels.depth * filter) },
+                    filters: few::FEW.min(of.made - filter),
+                    out: out.wrapping_add(filter * by_channel + y * by_row + x * by_column),
+                    count: columns.len(),
+                    along: by_column,
+                    by_filter: by_channel,
+                    add,
+                };
+                // SAFETY: the region covers every element of the windows at these places, and has slack behind it.
+                unsafe { T::line(self.level, &line) };
+            }
         }
     }
 

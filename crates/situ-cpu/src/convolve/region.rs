@@ -16,8 +16,9 @@ pub(super) struct Region {
     pub(super) strides: [usize; 3],
     /// Columns of one residue lie together, and those of the next behind them: how many residues there are. One, but for few filters.
     pub(super) residues: usize,
-    /// Elements that it takes.
+    /// Elements that it takes, and how many of them are zeros at its end.
     pub(super) len: usize,
+    slack: usize,
 }
 
 impl Region {
@@ -31,7 +32,7 @@ impl Region {
             let plane = plane(height * width, size);
             ([plane, width, 1], plane * channels)
         };
-        Region { origin: bounds.map(|[low, _]| low), extent, channels, strides, residues: 1, len }
+        Region { origin: bounds.map(|[low, _]| low), extent, channels, strides, residues: 1, len, slack: 0 }
     }
 
     /// A region of lines whose columns are sorted by their residue, with some elements behind it that are zero.
@@ -46,7 +47,17 @@ impl Region {
         let [height, width] = region.extent;
         let line = width.next_multiple_of(residues);
         let plane = plane(height * line, size);
-        Region { strides: [plane, line, 1], residues, len: plane * channels + slack, ..region }
+        Region { strides: [plane, line, 1], residues, len: plane * channels + slack, slack, ..region }
+    }
+
+    /// Whether all of it is within an image of that size.
+    pub(super) fn is_within(&self, size: [usize; 2]) -> bool {
+        (0..2).all(|n| self.origin[n] >= 0 && self.origin[n] as usize + self.extent[n] <= size[n])
+    }
+
+    /// The image itself, by its strides, for what is within it.
+    pub(super) fn in_place(&self, strides: [usize; 3]) -> Region {
+        Region { origin: [0; 2], strides, residues: 1, len: 0, slack: 0, ..*self }
     }
 
     /// Where a position is, in elements from the region's start; anywhere at all where it is outside. Of several residues it is the first.
@@ -79,6 +90,8 @@ impl Region {
         strides: [usize; 3],
         to: *mut T,
     ) {
+        // SAFETY: the caller's promise.
+        (self.len - self.slack..self.len).for_each(|i| unsafe { *to.add(i) = T::default() });
         if self.residues > 1 {
             fill_sorted(level, self, image, size, strides, to);
         } else if self.strides[2] == 1 {

@@ -3,6 +3,7 @@
 //! `out[i, j] = Σ a[i + table[k]] · b[k, j]`: rows are broadcast from wherever the table says, columns are registers of a packed
 //! panel. Rows are pixels of an image and columns filters, or rows are elements of a window and columns filters again.
 
+use super::channels::SideBySide;
 use super::dots::Sums;
 use super::few::Lines;
 use crate::level::Level;
@@ -60,7 +61,9 @@ impl<T> Tiles<T> {
 
 /// A number that images are made of.
 #[allow(private_bounds, private_interfaces)] // the seal: nobody else can implement it
-pub trait Number: Copy + Default + Add<Output = Self> + Lines + Sums + Send + Sync + 'static {
+pub trait Number:
+    Copy + Default + Add<Output = Self> + Lines + Sums + SideBySide + Send + Sync + 'static
+{
     /// The level's tiles; the processor has the level.
     #[doc(hidden)]
     fn tiles(level: Level) -> &'static Tiles<Self>;
