@@ -8,6 +8,11 @@ use std::ops::Add;
 
 /// Filters that are few, at most.
 pub(super) const FEW: usize = 8;
+/// Filters of a line, at most: their sums must leave some registers.
+pub(super) fn at_once(level: Level) -> usize {
+    if level.min(Level::detect()) == Level::Avx512 { FEW } else { FEW / 2 }
+}
+
 /// Elements behind what is read that must be there as well: registers are read as a whole.
 pub(super) const SLACK: usize = 64;
 
@@ -20,7 +25,7 @@ pub(super) struct Line<T> {
     pub(super) depth: usize,
     /// For each step, the filters' elements.
     pub(super) weights: *const T,
-    /// Filters, at most [`FEW`].
+    /// Filters, at most [`at_once`].
     pub(super) filters: usize,
     /// Where results go, how many there are, how far apart, and how far it is to the next filter's.
     pub(super) out: *mut T,

@@ -4,6 +4,8 @@
 //! - [`by_filter`]: the gradient by the filters;
 //! - `tile` is the product itself, a tile of results in registers whose rows are read at distances from a table; `tile_x86` the
 //!   same for the levels of x86;
+//! - `few`, `dots` and `by_few_filters` do both where filters are few and pixels fill the registers, `channels` and `depthwise` where there
+//!   is one for each channel and channels do;
 //! - `region` copies part of an image with the zeros around, `filters` lays filters side by side, `put` and `turn` bring results to where they
 //!   belong; `blocks` and `by_filter_cuts` decide how work is cut;
 //! - `windows`: where a window's elements are read. With a stride, pixels of different residues meet different elements of the filter on the
@@ -16,8 +18,10 @@ mod blocks;
 mod by_few_filters;
 mod by_filter;
 mod by_filter_cuts;
+mod by_filter_part;
 mod channels;
 mod correlate;
+mod correlate_part;
 mod depthwise;
 mod dots;
 mod few;

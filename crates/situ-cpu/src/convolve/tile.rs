@@ -64,7 +64,7 @@ impl<T> Tiles<T> {
 pub trait Number:
     Copy + Default + Add<Output = Self> + Lines + Sums + SideBySide + Send + Sync + 'static
 {
-    /// The level's tiles; the processor has the level.
+    /// The level's tiles, or those of the best level that the processor has.
     #[doc(hidden)]
     fn tiles(level: Level) -> &'static Tiles<Self>;
     /// `a · b + c` for levels without registers of their own.
@@ -86,7 +86,7 @@ macro_rules! number {
                         [portable::<$t, 4, $lanes>, portable::<$t, 4, { 2 * $lanes }>],
                     ],
                 };
-                match level {
+                match level.min(Level::detect()) {
                     Level::Portable => &PORTABLE,
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2 => &super::tile_x86::avx2::$tiles,
