@@ -99,26 +99,30 @@ impl<T: Number> Task<'_, T> {
         let (start, [by_row, by_column]) = windows.target;
         let [by_image, by_channel] = of.out_strides;
         let out = of.out.wrapping_add(self.image * by_image + self.group * of.made * by_channel + start);
-        for y in rows {
-            let x = columns.start;
-            let position = [y as isize * down.step + down.offset, x as isize * across.step + across.offset];
-            for filter in (0..of.made).step_by(few::at_once(self.level)) {
-                let line = Line {
-                    from: copied.wrapping_offset(region.at(position)),
-                    table,
-                    depth: panels.depth,
-                    // SAFETY: the panel was packed.
-                    weights: unsafe { of.memory.cast_const().add(panels.start + panels.depth * filter) },
-                    filters: few::at_once(self.level).min(of.made - filter),
-                    out: out.wrapping_add(filter * by_channel + y * by_row + x * by_column),
-                    count: columns.len(),
-                    along: by_column,
-                    by_filter: by_channel,
-                    add,
-                };
-                // SAFETY: the region covers every element of the windows at these places, and has slack behind it.
-                unsafe { T::line(self.level, &line) };
-            }
+        if rows.is_empty() || columns.is_empty() {
+            return;
+        }
+        let (y, x) = (rows.start, columns.start);
+        let position = [y as isize * down.step + down.offset, x as isize * across.step + across.offset];
+        let at_once = few::at_once(self.level);
+        for filter in (0..of.made).step_by(at_once) {
+            let line = Line {
+                from: copied.wrapping_offset(region.at(position)),
+                table,
+                depth: panels.depth,
+                // SAFETY: the panel was packed.
+                weights: unsafe { of.memory.cast_const().add(panels.start + panels.depth * filter) },
+                filters: at_once.min(of.made - filter),
+                out: out.wrapping_add(filter * by_channel + y * by_row + x * by_column),
+                count: columns.len(),
+                along: by_column,
+                by_filter: by_channel,
+                add,
+                lines: rows.len(),
+                by_line: [down.step as usize * region.strides[1], by_row],
+            };
+            // SAFETY: the region covers every element of the windows at these places, and has slack behind it.
+            unsafe { T::line(self.level, &line) };
         }
     }
 

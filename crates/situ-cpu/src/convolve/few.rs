@@ -1,6 +1,7 @@
 //! Few filters: a register holds pixels of a line, and filters are broadcast. With channels after each other lines lie in memory as they are
 //! needed, and no part of a register is left empty, as it would be where filters lie side by side.
 
+use super::turn::spread;
 use crate::level::Level;
 use crate::multiversion;
 use crate::wide::{Tail, Wide};
@@ -16,7 +17,7 @@ pub(super) fn at_once(level: Level) -> usize {
 /// Elements behind what is read that must be there as well: registers are read as a whole.
 pub(super) const SLACK: usize = 64;
 
-/// A line of results for some filters.
+/// Lines of results for some filters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<T> {
     /// The first pixel's place in the region, and for each step how far to go from there, in bytes.
@@ -34,14 +35,17 @@ pub(super) struct Line<T> {
     pub(super) by_filter: usize,
     /// Whether they are added to what is there.
     pub(super) add: bool,
+    /// Lines, and from one to the next in the region and in the result.
+    pub(super) lines: usize,
+    pub(super) by_line: [usize; 2],
 }
 
 /// A number that has lines.
 pub(super) trait Lines: Copy {
-    /// Computes a line.
+    /// Computes the lines.
     ///
     /// # Safety
-    /// The region can be read at every distance for the line's pixels and [`SLACK`] more; results can be written.
+    /// The region can be read at every distance for the lines' pixels and [`SLACK`] more; results can be written.
     unsafe fn line(level: Level, line: &Line<Self>);
 }
 
@@ -57,7 +61,13 @@ macro_rules! lines {
             /// The promise of [`Lines::line`]'s caller holds: it is called from there alone.
             fn $name[I](line: &Line<$t>) {
                 // SAFETY: as promised; this is compiled for the level.
-                unsafe { whole::<I, $t>(line) }
+                unsafe {
+                    for n in 0..line.lines {
+                        let from = line.from.wrapping_add(n * line.by_line[0]);
+                        let out = line.out.wrapping_add(n * line.by_line[1]);
+                        whole::<I, $t>(&Line { from, out, ..*line });
+                    }
+                }
             }
         }
     };
@@ -68,7 +78,7 @@ lines!(f64, line_f64);
 /// # Safety
 /// As [`Lines::line`], inside the level.
 #[inline(always)]
-unsafe fn whole<I: Tail<T>, T: Copy + Default + Add<Output = T>>(line: &Line<T>) {
+unsafe fn whole<I: Tail<T>, T: Copy + Default + Add<Output = T> + 'static>(line: &Line<T>) {
     let len = <I as Wide<T>>::LEN;
     let mut x = 0;
     // SAFETY: the caller's promise; parts are within the line.
@@ -115,7 +125,7 @@ unsafe fn whole<I: Tail<T>, T: Copy + Default + Add<Output = T>>(line: &Line<T>)
 /// # Safety
 /// As [`Lines::line`], inside the level; the line has `M` filters.
 #[inline(always)]
-unsafe fn part<I: Tail<T>, T: Copy + Default + Add<Output = T>, const M: usize, const V: usize>(
+unsafe fn part<I: Tail<T>, T: Copy + Default + Add<Output = T> + 'static, const M: usize, const V: usize>(
     line: &Line<T>,
     x: usize,
 ) {
@@ -150,7 +160,7 @@ unsafe fn part<I: Tail<T>, T: Copy + Default + Add<Output = T>, const M: usize, 
 /// # Safety
 /// `count` results, `along` apart, can be written, and read with `add`.
 #[inline(always)]
-unsafe fn put<I: Tail<T>, T: Copy + Default + Add<Output = T>>(
+unsafe fn put<I: Tail<T>, T: Copy + Default + Add<Output = T> + 'static>(
     sum: I::V,
     to: *mut T,
     count: usize,
@@ -172,6 +182,9 @@ unsafe fn put<I: Tail<T>, T: Copy + Default + Add<Output = T>>(
         }
         let mut apart = [T::default(); crate::wide::MOST];
         I::store(sum, apart.as_mut_ptr());
+        if along == 2 && spread(len * size_of::<T>(), apart.as_ptr(), to, count, add) {
+            return;
+        }
         for (i, value) in apart.iter().enumerate().take(count) {
             let to = to.add(i * along);
             *to = if add { *to + *value } else { *value };

@@ -192,6 +192,11 @@ multiversion! {
                         continue;
                     }
                     let from = image.add(channel * strides[0] + y as usize * strides[1]);
+                    if residues == 2 && strides[2] == 1 {
+                        let x = (region.origin[1] + before as isize) as usize;
+                        part_pairs(from.add(x), to, [before, inside, each]);
+                        continue;
+                    }
                     for residue in 0..residues {
                         // Of the columns residue, residue + residues, .. those from `first` to before `end` are within the image.
                         let of = |column: usize| column.saturating_sub(residue).div_ceil(residues).min(each);
@@ -200,11 +205,7 @@ multiversion! {
                         let x = region.origin[1] + (residue + first * residues) as isize;
                         let apart = residues * strides[2];
                         let from = from.wrapping_offset(x * strides[2] as isize);
-                        if apart == 2 {
-                            (0..end - first).for_each(|i| *to.add(first + i) = *from.add(2 * i));
-                        } else {
-                            (0..end - first).for_each(|i| *to.add(first + i) = *from.add(apart * i));
-                        }
+                        (0..end - first).for_each(|i| *to.add(first + i) = *from.add(apart * i));
                         zero(to.add(end), each - end);
                     }
                 }
@@ -215,6 +216,37 @@ multiversion! {
 
 /// Elements that are moved at a time.
 const GROUP: usize = 16;
+
+/// A line whose even columns go to one half of `to` and the others to the other, each half of `each` columns: `before` of the line are zero,
+/// then `inside` are read, and the rest is zero.
+///
+/// # Safety
+/// `from` can be read for `inside` elements and `to` written for both halves, which have room for them.
+#[inline(always)]
+unsafe fn part_pairs<T: Copy + Default>(from: *const T, to: *mut T, [before, inside, each]: [usize; 3]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let put = |column: usize, value: T| *to.add(column % 2 * each + column / 2) = value;
+        (0..before).for_each(|column| put(column, T::default()));
+        let mut done = before % 2;
+        if done == 1 && inside > 0 {
+            put(before, *from);
+        }
+        while done + 2 * GROUP <= inside {
+            let pairs = from.add(done).cast::<[[T; 2]; GROUP]>().read_unaligned();
+            let (mut even, mut odd) = ([T::default(); GROUP], [T::default(); GROUP]);
+            for (i, [a, b]) in pairs.into_iter().enumerate() {
+                (even[i], odd[i]) = (a, b);
+            }
+            let to = to.add((before + done) / 2);
+            to.cast::<[T; GROUP]>().write_unaligned(even);
+            to.add(each).cast::<[T; GROUP]>().write_unaligned(odd);
+            done += 2 * GROUP;
+        }
+        (done..inside).for_each(|i| put(before + i, *from.add(i)));
+        (before + inside..2 * each).for_each(|column| put(column, T::default()));
+    }
+}
 
 /// # Safety
 /// `to` can be written for `count` elements.

@@ -38,6 +38,29 @@ impl<T: Copy + Add<Output = T> + 'static> Turn<T> {
     }
 }
 
+/// Writes `count` numbers to every second element, or adds them; says whether there are instructions for it. Whoever calls it is compiled for
+/// the level whose registers have `bytes` bytes.
+///
+/// # Safety
+/// What is read can be read and what is written can be written; a whole register can be read.
+#[inline(always)]
+pub(super) unsafe fn spread<T: 'static>(
+    bytes: usize,
+    from: *const T,
+    to: *mut T,
+    count: usize,
+    add: bool,
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if bytes == 64 && std::any::TypeId::of::<T>() == std::any::TypeId::of::<f32>() {
+        // SAFETY: the level is AVX-512, as no other has such registers; the type is f32; the rest is the caller's promise.
+        unsafe { avx512::spread(from.cast(), to.cast(), count, add) };
+        return true;
+    }
+    let _ = (bytes, from, to, count, add);
+    false
+}
+
 multiversion! {
     /// The promise of [`Turn::run`]'s caller holds: it is called from there alone.
     fn plain[I, T: (Copy + Add<Output = T>)](turn: &Turn<T>) {
@@ -128,21 +151,40 @@ mod avx512 {
         columns: usize,
         add: bool,
     ) {
+        for (j, &line) in square.iter().enumerate() {
+            if j < columns {
+                // SAFETY: as promised for the line.
+                unsafe { apart(line, to.add(j * across), rows, add) };
+            }
+        }
+    }
+
+    /// # Safety
+    /// A register can be read, and `count` numbers written.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn spread(from: *const f32, to: *mut f32, count: usize, add: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { apart(_mm512_loadu_ps(from), to, count, add) };
+    }
+
+    /// # Safety
+    /// `count` numbers can be written, two elements apart.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn apart(line: __m512, to: *mut f32, rows: usize, add: bool) {
         let low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
         let high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
-        for (j, &line) in square.iter().enumerate() {
-            for (half, index) in [low, high].into_iter().enumerate() {
-                let count = rows.saturating_sub(8 * half).min(8);
-                if j < columns && count > 0 {
-                    let mask = first(2 * count) & 0x5555;
-                    // SAFETY: the mask keeps to what is the line's.
-                    unsafe {
-                        let to = to.add(j * across + 16 * half);
-                        let line = _mm512_permutexvar_ps(index, line);
-                        let line =
-                            if add { _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to), line) } else { line };
-                        _mm512_mask_storeu_ps(to, mask, line);
-                    }
+        for (half, index) in [low, high].into_iter().enumerate() {
+            let count = rows.saturating_sub(8 * half).min(8);
+            if count > 0 {
+                let mask = first(2 * count) & 0x5555;
+                // SAFETY: the mask keeps to what is the line's.
+                unsafe {
+                    let to = to.add(16 * half);
+                    let line = _mm512_permutexvar_ps(index, line);
+                    let line = if add { _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to), line) } else { line };
+                    _mm512_mask_storeu_ps(to, mask, line);
                 }
             }
         }
