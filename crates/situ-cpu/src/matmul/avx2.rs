@@ -75,14 +75,13 @@ impl Vector for F32x8 {
     unsafe fn accumulate<const M: usize, const N: usize, const BY_ROWS: bool, const PACK: bool>(
         t: &Tile<f32>,
     ) -> [[Self; N]; M] {
-        let (a_row, a_step) = if BY_ROWS { (t.a_stride, 1) } else { (1, t.a_stride) };
         // SAFETY: see the impl; the caller keeps `Tile`'s promises.
         let sums = unsafe {
             match (M, N, PACK) {
-                (4, 2, false) => avx2_loop::f32_4(t, a_row, a_step),
-                (5, 2, false) => avx2_loop::f32_5(t, a_row, a_step),
-                (6, 2, false) => avx2_loop::f32_6(t, a_row, a_step),
-                (6, 2, true) => avx2_loop::f32_6_packing(t, a_row, a_step),
+                (4, 2, false) => avx2_loop::f32_4(t),
+                (5, 2, false) => avx2_loop::f32_5(t),
+                (6, 2, false) => avx2_loop::f32_6(t),
+                (6, 2, true) => avx2_loop::f32_6_packing(t),
                 _ => return tile::accumulate::<Self, M, N, BY_ROWS, PACK>(t),
             }
         };
@@ -188,14 +187,13 @@ impl Vector for F64x4 {
     unsafe fn accumulate<const M: usize, const N: usize, const BY_ROWS: bool, const PACK: bool>(
         t: &Tile<f64>,
     ) -> [[Self; N]; M] {
-        let (a_row, a_step) = if BY_ROWS { (t.a_stride, 1) } else { (1, t.a_stride) };
         // SAFETY: see the impl; the caller keeps `Tile`'s promises.
         let sums = unsafe {
             match (M, N, PACK) {
-                (4, 2, false) => avx2_loop::f64_4(t, a_row, a_step),
-                (5, 2, false) => avx2_loop::f64_5(t, a_row, a_step),
-                (6, 2, false) => avx2_loop::f64_6(t, a_row, a_step),
-                (6, 2, true) => avx2_loop::f64_6_packing(t, a_row, a_step),
+                (4, 2, false) => avx2_loop::f64_4(t),
+                (5, 2, false) => avx2_loop::f64_5(t),
+                (6, 2, false) => avx2_loop::f64_6(t),
+                (6, 2, true) => avx2_loop::f64_6_packing(t),
                 _ => return tile::accumulate::<Self, M, N, BY_ROWS, PACK>(t),
             }
         };

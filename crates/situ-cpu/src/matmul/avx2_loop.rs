@@ -75,11 +75,10 @@ macro_rules! step {
 macro_rules! tile_loop {
     ($name:ident, $elem:ty, $vector:ty, $height:tt, $kind:tt, $broadcast:literal, $fma:literal) => {
         /// # Safety
-        /// The promises of [`Tile`] hold, with these distances between A's rows and steps, and the processor has AVX2
-        /// and FMA.
+        /// The promises of [`Tile`] hold, and the processor has AVX2 and FMA.
         #[inline]
         #[target_feature(enable = "avx2,fma")]
-        pub(super) unsafe fn $name(t: &Tile<$elem>, a_row: isize, a_step: isize) -> [$vector; 12] {
+        pub(super) unsafe fn $name(t: &Tile<$elem>) -> [$vector; 12] {
             const SIZE: isize = size_of::<$elem>() as isize;
             let (s0, s1, s2, s3, s4, s5): ($vector, $vector, $vector, $vector, $vector, $vector);
             let (s6, s7, s8, s9, s10, s11): ($vector, $vector, $vector, $vector, $vector, $vector);
@@ -111,9 +110,9 @@ macro_rules! tile_loop {
                     "# {packed} {prefetch} {prefetch_step}: every operand must be named somewhere",
                     k = inout(reg) t.k => _,
                     a = inout(reg) t.a => _,
-                    a3 = inout(reg) t.a.wrapping_offset(3 * a_row) => _,
-                    a_row = in(reg) a_row * SIZE,
-                    a_step = in(reg) a_step * SIZE,
+                    a3 = inout(reg) t.a.wrapping_offset(3 * t.a_row) => _,
+                    a_row = in(reg) t.a_row * SIZE,
+                    a_step = in(reg) t.a_step * SIZE,
                     b = inout(reg) t.b => _,
                     b_step = in(reg) t.b_stride * SIZE,
                     packed = inout(reg) t.packed => _,

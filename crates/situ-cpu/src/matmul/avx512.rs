@@ -1,19 +1,19 @@
-//! The kernels for AVX-512: 32 registers, of which a tile of 12 rows by 2 registers uses 24 for sums and 2 for B; A is
-//! broadcast from memory inside the multiply-add.
+//! The kernels for AVX-512. Tiles are written out in [`super::avx512_tile`]; what is here serves the way out of them, and vectors.
 //!
 //! Packing uses the AVX2 registers: its transposes are bound by memory, not by width.
 
 use super::avx2::{F32x8, F64x4};
+use super::avx512_tile;
 use super::vector::{Vector, compile_level};
 use std::arch::x86_64::*;
 
 /// Sixteen `f32`.
 #[derive(Clone, Copy)]
-pub(super) struct F32x16(__m512);
+pub(super) struct F32x16(pub(super) __m512);
 
 /// Eight `f64`.
 #[derive(Clone, Copy)]
-pub(super) struct F64x8(__m512d);
+pub(super) struct F64x8(pub(super) __m512d);
 
 // Each method below forwards to intrinsics that need AVX-512 F, which the trait's contract gives; the pointers are the
 // caller's promise.
@@ -134,13 +134,23 @@ impl Vector for F64x8 {
 
 /// The mask of the first `count` lanes, at most 16.
 #[inline(always)]
-fn first_16(count: usize) -> u16 {
+pub(super) fn first_16(count: usize) -> u16 {
     ((1u32 << count) - 1) as u16
 }
 
 compile_level!(
-    F32, F32x16, F32x8, 12, [1 2 3 4 5 6 7 8 9 10 11 12], "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
+    F32,
+    F32x16,
+    F32x8,
+    avx512_tile::ROWS,
+    (&avx512_tile::f32::TILES, avx512_tile::f32::PACKING),
+    "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
 );
 compile_level!(
-    F64, F64x8, F64x4, 12, [1 2 3 4 5 6 7 8 9 10 11 12], "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
+    F64,
+    F64x8,
+    F64x4,
+    avx512_tile::ROWS,
+    (&avx512_tile::f64::TILES, avx512_tile::f64::PACKING),
+    "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
 );

@@ -27,6 +27,8 @@ mod avx2;
 mod avx2_loop;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_tile;
 mod driver;
 mod element;
 mod gemv;

@@ -45,10 +45,10 @@ pub(super) struct PackB<T> {
 pub(super) const PANEL_SLACK: usize = 16;
 
 /// The largest height of a panel of A.
-pub(super) const MAX_HEIGHT: usize = 12;
+pub(super) const MAX_HEIGHT: usize = 14;
 
 /// Squares of the narrowest register that cover [`MAX_HEIGHT`] rows.
-const MAX_SQUARES: usize = MAX_HEIGHT / 4;
+const MAX_SQUARES: usize = MAX_HEIGHT.div_ceil(4);
 
 /// Packs a strip of A.
 ///

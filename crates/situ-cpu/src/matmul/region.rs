@@ -24,8 +24,10 @@ const ROWS_AHEAD: isize = 16;
 #[derive(Clone, Copy)]
 struct Strip<T> {
     start: *const T,
-    /// [`Tile::a_stride`].
-    stride: isize,
+    /// [`Tile::a_row`].
+    row: isize,
+    /// [`Tile::a_step`].
+    step: isize,
     /// Index into the compiled kernels: 0 where a row's numbers are contiguous, 1 where a k's are.
     kernel: usize,
     /// From one strip to the next: this much for each row of it, and this much besides.
@@ -110,7 +112,8 @@ unsafe fn find_strips<T: Float>(
     let (p, plan, kernels) = (job.product, &job.plan, job.kernels);
     let packed = |start: *const T| Strip {
         start,
-        stride: kernels.rows as isize,
+        row: 1,
+        step: kernels.rows as isize,
         kernel: 1,
         per_row: 0,
         per_strip: a_panel_len(kernels, plan) as isize,
@@ -142,9 +145,10 @@ unsafe fn find_strips<T: Float>(
                 packed(local)
             }
             _ if p.a.col_stride == 1 => {
-                Strip { start: a, stride: p.a.row_stride, kernel: 0, per_row: p.a.row_stride, per_strip: 0 }
+                let row = p.a.row_stride;
+                Strip { start: a, row, step: 1, kernel: 0, per_row: row, per_strip: 0 }
             }
-            _ => Strip { start: a, stride: p.a.col_stride, kernel: 1, per_row: 1, per_strip: 0 },
+            _ => Strip { start: a, row: 1, step: p.a.col_stride, kernel: 1, per_row: 1, per_strip: 0 },
         }
     }
 }
@@ -236,7 +240,8 @@ unsafe fn multiply<T: Float>(
     let mut tile = Tile {
         k: block.steps,
         a: strip.start,
-        a_stride: strip.stride,
+        a_row: strip.row,
+        a_step: strip.step,
         b: panel.start,
         b_stride: panel.stride,
         prefetch: panel.start,
@@ -263,11 +268,13 @@ unsafe fn multiply<T: Float>(
     unsafe {
         if panel.pack_on_the_way {
             let ahead = panel.start.wrapping_offset(ROWS_AHEAD * panel.stride);
-            tile.prefetch = ahead.wrapping_add(kernels.cols - 1);
+            // The end of the panel's first line: where rows do not begin on one, the panel before has asked for its beginning.
+            tile.prefetch = ahead.wrapping_add(workspace::CACHE_LINE / size_of::<T>() - 1);
+            tile.prefetch_stride = panel.stride;
             (kernels.packing_tiles[strip.kernel])(&tile);
             advance(&mut tile, kernels.rows);
             (tile.b, tile.b_stride) = (local_b, kernels.cols as isize);
-            tile.prefetch = tile.b;
+            (tile.prefetch, tile.prefetch_stride) = (tile.b, 0);
             first = 1;
         }
         for i in first..strips.count {

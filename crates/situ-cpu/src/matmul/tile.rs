@@ -13,18 +13,20 @@ pub(super) struct Tile<T> {
     pub(super) k: usize,
     /// A at the tile's first row and first k.
     pub(super) a: *const T,
-    /// By rows: from one row of A to the next (a step of k is one element). Otherwise: from one k to the next (a row is
-    /// one element).
-    pub(super) a_stride: isize,
+    /// From one row of A to the next; one element where a kernel is not by rows.
+    pub(super) a_row: isize,
+    /// From one k to the next in A; one element where a kernel is by rows.
+    pub(super) a_step: isize,
     /// B at the first k and the tile's first column; the columns are contiguous, and all the tile's registers full of
     /// them can be read, whatever `cols` says.
     pub(super) b: *const T,
     /// From one k to the next in B.
     pub(super) b_stride: isize,
-    /// A cache line to ask for at the first k, and from one k to the next; it need not be a valid address.
+    /// A cache line to ask for at the first k, and from one k to the next; it need not be a valid address. Where the tile is
+    /// wider than a line, the lines behind it too.
     pub(super) prefetch: *const T,
     pub(super) prefetch_stride: isize,
-    /// Where a packing kernel writes the panel of B, `k` rows of the tile's width.
+    /// Where a packing kernel writes the panel of B, `k` rows of the tile's width; on a cache line.
     pub(super) packed: *mut T,
     /// The output's first element, with its columns contiguous.
     pub(super) out: *mut T,
@@ -84,7 +86,7 @@ pub(super) unsafe fn accumulate<
         let mut at = Place { a: [t.a; M], b: t.b, packed: t.packed };
         if BY_ROWS {
             for (i, row) in at.a.iter_mut().enumerate() {
-                *row = t.a.offset(i as isize * t.a_stride);
+                *row = t.a.offset(i as isize * t.a_row);
             }
         }
         let whole = t.k - t.k % UNROLL;
@@ -139,14 +141,17 @@ unsafe fn step<V: Vector, const M: usize, const N: usize, const BY_ROWS: bool, c
             }
         }
         if !BY_ROWS {
-            at.a[0] = at.a[0].wrapping_offset(t.a_stride);
+            at.a[0] = at.a[0].wrapping_offset(t.a_step);
         }
     }
 }
 
 /// Stores the accumulated tile.
+///
+/// # Safety
+/// As [`compute`].
 #[inline(always)]
-unsafe fn finish<V: Vector, const M: usize, const N: usize>(t: &Tile<V::Elem>, acc: &[[V; N]; M]) {
+pub(super) unsafe fn finish<V: Vector, const M: usize, const N: usize>(t: &Tile<V::Elem>, acc: &[[V; N]; M]) {
     // SAFETY: rows and columns written or read are those `Tile` promises.
     unsafe {
         if t.cols == N * V::LANES {

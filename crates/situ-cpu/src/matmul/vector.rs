@@ -99,21 +99,33 @@ pub(super) struct Kernels<T: 'static> {
 
 /// Compiles every kernel for one [`Vector`] with the given target features, as a `static` of type [`Kernels`].
 ///
-/// `$packer` is the vector that packing uses: its transpose may be of a narrower register than the kernel's.
+/// `$packer` is the vector that packing uses: its transpose may be of a narrower register than the kernel's. Tiles are
+/// compiled from [`tile::compute`] where heights are listed; a level with tiles of its own gives them in parentheses.
 macro_rules! compile_level {
     ($name:ident, $vector:ty, $packer:ty, $rows:literal, [$($height:literal)*] $(, $feature:literal)?) => {
-        pub(in crate::matmul) static $name: $crate::matmul::vector::Kernels<
-            <$vector as $crate::matmul::vector::Vector>::Elem,
-        > = {
-            use $crate::matmul::vector::Vector;
-            use $crate::matmul::{gemv, pack, tile};
-            type Elem = <$vector as Vector>::Elem;
+        $crate::matmul::vector::compile_level!($name, $vector, $packer, $rows, ({
+            use $crate::matmul::tile;
+            type Elem = <$vector as $crate::matmul::vector::Vector>::Elem;
 
             $(#[target_feature(enable = $feature)])?
             unsafe fn tile<const M: usize, const N: usize, const BY_ROWS: bool, const PACK: bool>(t: &tile::Tile<Elem>) {
                 // SAFETY: the caller keeps `Tile`'s promises; this function has the vector's instructions.
                 unsafe { tile::compute::<$vector, M, N, BY_ROWS, PACK>(t) }
             }
+            (&[$([
+                [tile::<$height, 1, true, false>, tile::<$height, 2, true, false>],
+                [tile::<$height, 1, false, false>, tile::<$height, 2, false, false>],
+            ]),*], [tile::<$rows, 2, true, true>, tile::<$rows, 2, false, true>])
+        }) $(, $feature)?);
+    };
+    ($name:ident, $vector:ty, $packer:ty, $rows:expr, $tiles:expr $(, $feature:literal)?) => {
+        pub(in crate::matmul) static $name: $crate::matmul::vector::Kernels<
+            <$vector as $crate::matmul::vector::Vector>::Elem,
+        > = {
+            use $crate::matmul::vector::{TileFn, Vector};
+            use $crate::matmul::{gemv, pack};
+            type Elem = <$vector as Vector>::Elem;
+
             $(#[target_feature(enable = $feature)])?
             unsafe fn pack_a(p: &pack::PackA<Elem>) {
                 // SAFETY: the caller keeps `PackA`'s promises; this function has the vector's instructions.
@@ -134,15 +146,13 @@ macro_rules! compile_level {
                 // SAFETY: the caller keeps `MatVec`'s promises; this function has the vector's instructions.
                 unsafe { gemv::by_columns::<$vector>(p) }
             }
+            const TILES: (&[[[TileFn<Elem>; 2]; 2]], [TileFn<Elem>; 2]) = $tiles;
             $crate::matmul::vector::Kernels {
                 rows: $rows,
                 cols: 2 * <$vector as Vector>::LANES,
                 lanes: <$vector as Vector>::LANES,
-                tiles: &[$([
-                    [tile::<$height, 1, true, false>, tile::<$height, 2, true, false>],
-                    [tile::<$height, 1, false, false>, tile::<$height, 2, false, false>],
-                ]),*],
-                packing_tiles: [tile::<$rows, 2, true, true>, tile::<$rows, 2, false, true>],
+                tiles: TILES.0,
+                packing_tiles: TILES.1,
                 pack_a,
                 pack_b,
                 mat_vec_by_rows,
