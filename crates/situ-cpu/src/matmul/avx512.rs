@@ -144,6 +144,7 @@ compile_level!(
     F32x8,
     avx512_tile::ROWS,
     (&avx512_tile::f32::TILES, avx512_tile::f32::PACKING),
+    true,
     "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
 );
 compile_level!(
@@ -152,5 +153,6 @@ compile_level!(
     F64x4,
     avx512_tile::ROWS,
     (&avx512_tile::f64::TILES, avx512_tile::f64::PACKING),
+    true,
     "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
 );

@@ -5,6 +5,7 @@ use super::plan::{Inputs, Lie, Packing, Plan, Strips, TASK_WORK};
 use super::region::{self, Region};
 use super::vector::{Float, Kernels};
 use super::{Product, vector_product, workspace};
+use crate::cache;
 use crate::threads::Threads;
 
 /// A product on its way: what was asked for, with which kernels, and how.
@@ -96,10 +97,13 @@ fn plan<T>(kernels: &Kernels<T>, p: &Product<'_, T>, b_packed: bool) -> Plan {
         batch: p.batch.len(),
         a: Lie::of(p.a.row_stride, p.a.col_stride),
         b: Lie::of(p.b.row_stride, p.b.col_stride),
+        a_row_stride: p.a.row_stride,
         a_col_stride: p.a.col_stride,
         b_row_stride: p.b.row_stride,
         b_packed,
         element_bytes: size_of::<T>(),
+        masked: kernels.masked,
+        second_level: cache::second_level_bytes(),
         rows: kernels.rows,
         cols: kernels.cols,
     })

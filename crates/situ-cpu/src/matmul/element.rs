@@ -3,6 +3,7 @@
 use super::plan::{Inputs, Lie, Plan};
 use super::vector::{Float, Kernels};
 use super::{Product, driver, integer, portable};
+use crate::cache;
 use crate::level::Level;
 use crate::threads::Threads;
 
@@ -77,7 +78,13 @@ integer!(i32 i64 u8);
 /// The most over all levels of this processor and all kinds of strides that plans tell apart.
 fn float_workspace_bytes<T: HasKernels>(m: usize, k: usize, n: usize) -> usize {
     let (near, far, bad) = (1, isize::MAX / 8192, 4096);
-    let sides_a = [(Lie::ByRows, 1), (Lie::ByColumns, near), (Lie::ByColumns, far), (Lie::Apart, near)];
+    let sides_a = [
+        (Lie::ByRows, near, 1),
+        (Lie::ByRows, bad, 1),
+        (Lie::ByColumns, 1, near),
+        (Lie::ByColumns, 1, far),
+        (Lie::Apart, near, near),
+    ];
     let sides_b = [(Lie::ByRows, near), (Lie::ByRows, bad), (Lie::ByColumns, 1)];
     let mut most = 0;
     if m == 0 || n == 0 {
@@ -85,7 +92,7 @@ fn float_workspace_bytes<T: HasKernels>(m: usize, k: usize, n: usize) -> usize {
     }
     for level in Level::available() {
         let kernels = T::kernels(level);
-        for (a, a_col_stride) in sides_a {
+        for (a, a_row_stride, a_col_stride) in sides_a {
             for (b, b_row_stride) in sides_b {
                 let plan = Plan::new(&Inputs {
                     m,
@@ -94,10 +101,13 @@ fn float_workspace_bytes<T: HasKernels>(m: usize, k: usize, n: usize) -> usize {
                     batch: 1,
                     a,
                     b,
+                    a_row_stride,
                     a_col_stride,
                     b_row_stride,
                     b_packed: false,
                     element_bytes: size_of::<T>(),
+                    masked: kernels.masked,
+                    second_level: cache::second_level_bytes(),
                     rows: kernels.rows,
                     cols: kernels.cols,
                 });

@@ -4,7 +4,8 @@
 //! the block of k touches the values of the result (see [`super::tile`]), which is why that depends on k alone.
 //!
 //! The sizes below were measured on a Zen 3 (32 KiB, 512 KiB and 32 MiB of cache); they are about halves of what most x86 and
-//! ARM cores of the last ten years have.
+//! ARM cores of the last ten years have. Kernels that read B under masks go by the machine's second-level cache instead
+//! ([`Plan::blocks_of_b`]): they are quick enough to wait for a cache that is further away.
 
 /// Where the micro-kernel finds an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub(super) struct Inputs {
     pub(super) batch: usize,
     pub(super) a: Lie,
     pub(super) b: Lie,
+    /// From one row to the next in A.
+    pub(super) a_row_stride: isize,
     /// From one k to the next in A.
     pub(super) a_col_stride: isize,
     /// From one k to the next in B.
@@ -56,6 +59,10 @@ pub(super) struct Inputs {
     /// Whether B comes packed.
     pub(super) b_packed: bool,
     pub(super) element_bytes: usize,
+    /// Whether the micro-kernel reads B in place whatever its width.
+    pub(super) masked: bool,
+    /// Bytes of a core's second-level cache.
+    pub(super) second_level: usize,
     /// The micro-kernel's rows.
     pub(super) rows: usize,
     /// The micro-kernel's columns.
@@ -79,6 +86,10 @@ pub(super) struct Plan {
     pub(super) chunk_cols: usize,
     /// Where panels are shared: blocks of k packed at a time.
     pub(super) chunk_blocks: usize,
+    /// Whether a strip of rows meets all panels of a tile before the next strip's turn, or a panel all strips.
+    pub(super) strips_first: bool,
+    /// Where B is read in place: how many steps ahead it is asked for; zero for not at all.
+    pub(super) rows_ahead: usize,
 }
 
 /// Steps of k in a block. Longer ones touch the output less often; at this length a panel of B (32 KiB of `f32`) still
@@ -86,7 +97,7 @@ pub(super) struct Plan {
 const K_BLOCK_LIMIT: usize = 512;
 
 /// Up to this size a block of all of A's rows stays in the second-level cache: then B is gone through once, and never
-/// packed as a step of its own.
+/// packed as a step of its own. It bounds what a task packs for itself, too.
 const ONE_TILE_BYTES: usize = 320 << 10;
 
 /// A's rows per tile otherwise.
@@ -101,9 +112,22 @@ const TILE_PANELS: usize = 32;
 /// As [`TILE_PANELS`], for a tile of all rows, which is taller.
 const ONE_TILE_PANELS: usize = 4;
 
-/// Rows of B this many bytes apart fall into the same few places of the first-level cache and push each other out while a
-/// panel is packed on the way.
+/// Rows this many bytes apart fall into the same few places of the first-level cache and push each other out: those of B while a
+/// panel is packed on the way, those of A while a high tile reads them side by side.
 const BAD_STRIDE: usize = 4096;
+
+/// How far ahead of its use a row of B is asked for, while the first strip of rows reads it in place.
+const ROWS_AHEAD: usize = 16;
+
+/// Up to this many strips of rows B is as quick in place as packed by the first of them.
+const STRIPS_IN_PLACE: usize = 3;
+
+/// Strips of rows in a tile that goes through a block of B: at least, so that bringing the block near is worth it, and at most, so
+/// that there are tasks enough.
+const BLOCK_STRIPS: std::ops::RangeInclusive<usize> = 8..=40;
+
+/// Tasks that a large product should have: several for each thread of a small machine.
+const TASKS: usize = 16;
 
 /// A task should be worth handing over to another thread: a product of 64×64×64.
 pub(super) const TASK_WORK: usize = 64 * 64 * 64;
@@ -114,11 +138,19 @@ pub(super) fn k_block(k: usize) -> usize {
     k.div_ceil(blocks).next_multiple_of(8).min(k).max(1)
 }
 
+/// Whether rows this far apart push each other out of the first-level cache.
+fn is_bad(stride: isize, element_bytes: usize) -> bool {
+    (stride.unsigned_abs() * element_bytes).is_multiple_of(BAD_STRIDE)
+}
+
 impl Plan {
     pub(super) fn new(p: &Inputs) -> Plan {
         let k_block = k_block(p.k);
-        if p.m * k_block * p.element_bytes <= ONE_TILE_BYTES || p.m <= 2 * p.rows {
+        let near = if p.masked { ONE_TILE_BYTES.min(p.second_level / 2) } else { ONE_TILE_BYTES };
+        if p.m * k_block * p.element_bytes <= near || p.m <= 2 * p.rows {
             Plan::one_tile_of_rows(p, k_block)
+        } else if p.masked {
+            Plan::blocks_of_b(p, k_block)
         } else {
             Plan::many_tiles(p, k_block)
         }
@@ -137,16 +169,39 @@ impl Plan {
         } else {
             Packing::InTask
         };
-        let single_pass = p.m < 2 * p.rows;
-        let bad_stride =
-            (p.b_row_stride.unsigned_abs() * p.element_bytes).is_multiple_of(BAD_STRIDE) && p.k > 64;
+        let bad_stride = is_bad(p.b_row_stride, p.element_bytes) && p.k > 64;
+        let in_place = p.m < 2 * p.rows || (p.masked && p.m <= STRIPS_IN_PLACE * p.rows && !bad_stride);
         let b = match p.b {
             _ if p.b_packed => Packing::Before,
-            Lie::ByRows if single_pass => Packing::Direct,
+            Lie::ByRows if in_place => Packing::Direct,
             Lie::ByRows if bad_stride && p.batch == 1 => Packing::Shared,
             Lie::ByRows | Lie::ByColumns | Lie::Apart => Packing::InTask,
         };
-        Plan::with_chunks(p, k_block, p.m, tile_panels * p.cols, a, b)
+        let far = p.k * p.n * p.element_bytes > p.second_level / 2;
+        let rows_ahead = if p.masked && far { ROWS_AHEAD } else { 0 };
+        Plan { rows_ahead, ..Plan::with_chunks(p, k_block, p.m, tile_panels * p.cols, a, b) }
+    }
+
+    /// Rows and columns in tiles, for kernels that are through with a strip of rows before a panel of B has come from
+    /// the last-level cache: as many panels as fill a quarter of the second level, and every strip of rows meets them in turn.
+    /// The strip stays in the first level meanwhile, and the output is gone through along its rows.
+    fn blocks_of_b(p: &Inputs, k_block: usize) -> Plan {
+        let panel_bytes = k_block * p.cols * p.element_bytes;
+        let panels = p.n.div_ceil(p.cols);
+        let most = (p.second_level / 4 / panel_bytes).max(1);
+        let tile_panels = panels.div_ceil(panels.div_ceil(most));
+        let across = panels.div_ceil(tile_panels);
+        let strips = p.m.div_ceil(p.rows);
+        let tile_strips =
+            strips.div_ceil(TASKS.div_ceil(across)).clamp(*BLOCK_STRIPS.start(), *BLOCK_STRIPS.end());
+        let tile_rows = p.m.div_ceil(p.m.div_ceil(tile_strips * p.rows)).next_multiple_of(p.rows);
+        // Rows that meet in the same places of the first-level cache are more than it has room for there.
+        let apart = p.a == Lie::ByRows && is_bad(p.a_row_stride, p.element_bytes) && panels > 2;
+        let in_place = Plan::reads_a_in_place(p, k_block, tile_rows) && !apart;
+        let a = if in_place { Packing::Direct } else { Packing::Shared };
+        let b = if p.b_packed { Packing::Before } else { Packing::Shared };
+        let plan = Plan::with_chunks(p, k_block, tile_rows, tile_panels * p.cols, a, b);
+        Plan { strips_first: true, ..plan }
     }
 
     /// Rows and columns in tiles. B is used by many of them, so it is packed once for all.
@@ -191,7 +246,18 @@ impl Plan {
         let rows_held = if a == Packing::Shared { chunk_rows } else { 0 };
         let cols_held = if b == Packing::Shared { chunk_cols } else { 0 };
         let chunk_blocks = (lines / rows_held.max(cols_held).max(1)).clamp(1, p.k.div_ceil(k_block).max(1));
-        Plan { k_block, tile_rows, tile_cols, a, b, chunk_rows, chunk_cols, chunk_blocks }
+        Plan {
+            k_block,
+            tile_rows,
+            tile_cols,
+            a,
+            b,
+            chunk_rows,
+            chunk_cols,
+            chunk_blocks,
+            strips_first: false,
+            rows_ahead: 0,
+        }
     }
 
     /// Whether any panels are packed for all tasks.

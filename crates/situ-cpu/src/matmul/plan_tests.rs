@@ -8,10 +8,13 @@ fn inputs(m: usize, k: usize, n: usize) -> Inputs {
         batch: 1,
         a: Lie::ByRows,
         b: Lie::ByRows,
+        a_row_stride: k as isize,
         a_col_stride: 1,
         b_row_stride: n as isize,
         b_packed: false,
         element_bytes: 4,
+        masked: false,
+        second_level: 1 << 20,
         rows: 6,
         cols: 16,
     }
@@ -29,7 +32,7 @@ fn blocks_of_k_are_equal_within_a_few_steps_and_never_too_long() {
 
 #[test]
 fn strips_cover_the_rows_and_none_is_too_high() {
-    for most in [4, 6, 12] {
+    for most in [4, 6, 14] {
         for rows in 1..200 {
             let strips = Strips::new(rows, most);
             let heights: Vec<usize> = (0..strips.count).map(|i| strips.height(i)).collect();
@@ -75,5 +78,56 @@ fn chunks_of_shared_panels_are_bounded() {
                 assert!(bytes(plan.chunk_cols) <= SHARED_BYTES, "{plan:?}");
             }
         }
+    }
+}
+
+/// The inputs of kernels that read B under masks.
+fn masked(m: usize, k: usize, n: usize) -> Inputs {
+    Inputs { masked: true, rows: 14, cols: 32, ..inputs(m, k, n) }
+}
+
+#[test]
+fn kernels_with_masks_read_b_in_place_for_few_rows_and_ask_for_it_ahead_where_it_is_far() {
+    let plan = Plan::new(&masked(32, 2048, 365));
+    assert_eq!((plan.a, plan.b, plan.tile_rows), (Packing::Direct, Packing::Direct, 32));
+    assert!(plan.rows_ahead > 0, "{plan:?}");
+    assert_eq!(Plan::new(&masked(32, 64, 64)).rows_ahead, 0);
+    // Rows of B that push each other out of the cache are packed where they are read more than once or twice.
+    assert_eq!(Plan::new(&masked(32, 2048, 4096)).b, Packing::Shared);
+    assert_eq!(Plan::new(&masked(14, 2048, 4096)).b, Packing::Direct);
+}
+
+#[test]
+fn blocks_of_b_fit_the_second_level_cache_whatever_its_size() {
+    for second_level in [256 << 10, 512 << 10, 1 << 20, 2 << 20, 64 << 20] {
+        for (m, k, n) in [(300, 300, 300), (2000, 2000, 2000), (100_000, 5000, 50_000), (5000, 100_000, 400)]
+        {
+            let plan = Plan::new(&Inputs { second_level, ..masked(m, k, n) });
+            if !plan.strips_first {
+                assert!(m * plan.k_block * 4 <= second_level / 2, "{plan:?}");
+                continue;
+            }
+            assert!(
+                plan.tile_cols == 32 || plan.tile_cols * plan.k_block * 4 <= second_level / 4,
+                "{plan:?}"
+            );
+            assert!(plan.tile_rows.is_multiple_of(14) && plan.tile_cols.is_multiple_of(32));
+            assert_eq!((plan.a, plan.b), (Packing::Direct, Packing::Shared), "{plan:?}");
+        }
+    }
+}
+
+#[test]
+fn rows_of_a_that_push_each_other_out_of_the_cache_are_packed() {
+    assert_eq!(Plan::new(&masked(2048, 2048, 2048)).a, Packing::Shared);
+    assert_eq!(Plan::new(&masked(2000, 2000, 2000)).a, Packing::Direct);
+}
+
+#[test]
+fn a_large_product_of_kernels_with_masks_has_tasks_for_several_threads() {
+    for size in [700, 1024, 2048, 4096] {
+        let plan = Plan::new(&masked(size, size, size));
+        let tasks = size.div_ceil(plan.tile_rows) * size.div_ceil(plan.tile_cols);
+        assert!(tasks >= 8, "{size}: {plan:?}");
     }
 }

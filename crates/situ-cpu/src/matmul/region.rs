@@ -18,7 +18,7 @@ pub(super) struct Region {
 }
 
 /// How far ahead of its use a row of B is asked for, while a panel is packed on the way.
-const ROWS_AHEAD: isize = 16;
+const ROWS_AHEAD: usize = 16;
 
 /// Where the strips of A are for one block of k.
 #[derive(Clone, Copy)]
@@ -42,8 +42,41 @@ struct Panel<T> {
     stride: isize,
     /// Whether the first strip of rows is to write the panel that the others read.
     pack_on_the_way: bool,
+    /// How many steps ahead the first strip of rows is to ask for it.
+    rows_ahead: usize,
     /// Whether the next panel lies right behind it.
     next_follows: bool,
+}
+
+/// Strips of rows that meet a panel one after the other: `count` of `strips`, from `first` on.
+#[derive(Clone, Copy)]
+struct Group<T> {
+    strips: Strips,
+    first: usize,
+    count: usize,
+    /// The first strip's first row in the region.
+    row: usize,
+    /// The first strip.
+    a: Strip<T>,
+}
+
+impl<T> Group<T> {
+    /// Goes on to the strips behind these.
+    fn advance(&mut self) {
+        for i in self.first..self.first + self.count {
+            self.a.advance(self.strips.height(i));
+            self.row += self.strips.height(i);
+        }
+        self.first += self.count;
+    }
+}
+
+impl<T> Strip<T> {
+    /// Goes on to the strip behind one of this height.
+    #[inline(always)]
+    fn advance(&mut self, height: usize) {
+        self.start = self.start.wrapping_offset(self.per_strip + height as isize * self.per_row);
+    }
 }
 
 /// Computes a region.
@@ -57,6 +90,7 @@ pub(super) unsafe fn compute<T: Float>(job: &Job<'_, T>, region: &Region, shared
     let strips = Strips::new(rows, kernels.rows);
     let a_len = if plan.a == Packing::InTask { strips.count * a_panel_len(kernels, plan) } else { 0 };
     let b_len = match plan.b {
+        Packing::Direct if kernels.masked => 0,
         Packing::InTask | Packing::Direct => plan.k_block * kernels.cols,
         Packing::Shared | Packing::Before => 0,
     };
@@ -70,14 +104,19 @@ pub(super) unsafe fn compute<T: Float>(job: &Job<'_, T>, region: &Region, shared
             let block = Block { at, first_k, steps };
             // SAFETY: the caller's promise; the local block has room for the strips of A and a panel of B.
             unsafe {
-                let strip = find_strips(job, region, shared, &block, strips, local_a);
-                let mut col = 0;
-                while col < cols {
-                    let width = kernels.cols.min(cols - col);
-                    let panel =
-                        find_panel(job, region, shared, &block, region.col + col, width, rows, local_b);
-                    multiply(job, region, &block, strips, strip, panel, region.col + col, width, local_b);
-                    col += width;
+                let a = find_strips(job, region, shared, &block, strips, local_a);
+                let count = if plan.strips_first { 1 } else { strips.count };
+                let mut group = Group { strips, first: 0, count, row: 0, a };
+                while group.first < strips.count {
+                    let mut col = 0;
+                    while col < cols {
+                        let width = kernels.cols.min(cols - col);
+                        let panel =
+                            find_panel(job, region, shared, &block, region.col + col, width, rows, local_b);
+                        multiply(job, region, &block, &group, panel, region.col + col, width, local_b);
+                        col += width;
+                    }
+                    group.advance();
                 }
             }
             at += steps;
@@ -173,6 +212,7 @@ unsafe fn find_panel<T: Float>(
         start,
         stride: kernels.cols as isize,
         pack_on_the_way: false,
+        rows_ahead: 0,
         next_follows,
     };
     // SAFETY: inside the packed or shared panels, or inside B.
@@ -189,18 +229,21 @@ unsafe fn find_panel<T: Float>(
             }
             _ => {
                 let b = p.b.at(p.batch[region.batch].b, block.first_k, col);
-                let in_place = |pack_on_the_way| Panel {
+                let in_place = |pack_on_the_way, rows_ahead| Panel {
                     start: b,
                     stride: p.b.row_stride,
                     pack_on_the_way,
+                    rows_ahead,
                     next_follows: false,
                 };
-                // The kernels read whole registers: a narrower panel must be filled up.
-                let whole = width == kernels.cols || width == kernels.lanes;
-                if plan.b == Packing::Direct && whole {
-                    in_place(false)
+                // Without masks the kernels read whole registers: a narrower panel must be filled up.
+                let readable = kernels.masked || width == kernels.cols || width == kernels.lanes;
+                if plan.b == Packing::Direct && readable {
+                    in_place(false, plan.rows_ahead)
                 } else if p.b.col_stride == 1 && width == kernels.cols && rows >= 2 * kernels.rows {
-                    in_place(true)
+                    in_place(true, ROWS_AHEAD)
+                } else if p.b.col_stride == 1 && kernels.masked {
+                    in_place(false, plan.rows_ahead)
                 } else {
                     (kernels.pack_b)(&PackB {
                         b,
@@ -218,17 +261,17 @@ unsafe fn find_panel<T: Float>(
     }
 }
 
-/// Multiplies every strip of rows with one panel of B.
+/// Multiplies a group of strips with one panel of B.
 ///
 /// # Safety
-/// As [`compute`]; `strip` and `panel` are of this region and block.
+/// As [`compute`]; `group` and `panel` are of this region and block, and the group begins with the first strip where the panel
+/// is to be packed on the way.
 #[inline]
 unsafe fn multiply<T: Float>(
     job: &Job<'_, T>,
     region: &Region,
     block: &Block,
-    strips: Strips,
-    strip: Strip<T>,
+    group: &Group<T>,
     panel: Panel<T>,
     col: usize,
     width: usize,
@@ -237,6 +280,7 @@ unsafe fn multiply<T: Float>(
     let (p, kernels) = (job.product, job.kernels);
     let last = block.first_k + block.steps == p.k;
     let registers = usize::from(width > kernels.lanes);
+    let mut strip = group.a;
     let mut tile = Tile {
         k: block.steps,
         a: strip.start,
@@ -247,8 +291,8 @@ unsafe fn multiply<T: Float>(
         prefetch: panel.start,
         prefetch_stride: 0,
         packed: local_b,
-        // SAFETY: the region's first row and this column are in the output.
-        out: unsafe { p.out.add((region.batch * p.m + region.row) * p.n + col) },
+        // SAFETY: the group's first row and this column are in the output.
+        out: unsafe { p.out.add((region.batch * p.m + region.row + group.row) * p.n + col) },
         out_stride: p.n,
         cols: width,
         accumulate: block.first_k > 0,
@@ -259,32 +303,32 @@ unsafe fn multiply<T: Float>(
         },
         relu: last && p.epilogue.activation == Activation::Relu,
     };
-    let mut first = 0;
-    let advance = |tile: &mut Tile<T>, height: usize| {
-        tile.a = tile.a.wrapping_offset(strip.per_strip + height as isize * strip.per_row);
-        tile.out = tile.out.wrapping_add(height * p.n);
-    };
-    // SAFETY: the operands and the output have these rows and columns.
-    unsafe {
-        if panel.pack_on_the_way {
-            let ahead = panel.start.wrapping_offset(ROWS_AHEAD * panel.stride);
+    let (first, end) = (group.first, group.first + group.count);
+    for i in first..end {
+        let height = group.strips.height(i);
+        let mut kernel = kernels.tiles[height - 1][strip.kernel][registers];
+        if i == 0 && panel.rows_ahead > 0 {
+            let ahead = panel.start.wrapping_offset(panel.rows_ahead as isize * panel.stride);
             // The end of the panel's first line: where rows do not begin on one, the panel before has asked for its beginning.
             tile.prefetch = ahead.wrapping_add(workspace::CACHE_LINE / size_of::<T>() - 1);
             tile.prefetch_stride = panel.stride;
-            (kernels.packing_tiles[strip.kernel])(&tile);
-            advance(&mut tile, kernels.rows);
-            (tile.b, tile.b_stride) = (local_b, kernels.cols as isize);
+        } else if panel.next_follows && i + 1 == end {
+            tile.prefetch = panel.start.wrapping_add(kernels.cols * block.steps);
+            tile.prefetch_stride = panel.stride;
+        } else {
             (tile.prefetch, tile.prefetch_stride) = (tile.b, 0);
-            first = 1;
         }
-        for i in first..strips.count {
-            let height = strips.height(i);
-            if panel.next_follows && i + 1 == strips.count {
-                tile.prefetch = panel.start.wrapping_add(kernels.cols * block.steps);
-                tile.prefetch_stride = panel.stride;
-            }
-            (kernels.tiles[height - 1][strip.kernel][registers])(&tile);
-            advance(&mut tile, height);
+        let packs = i == 0 && panel.pack_on_the_way;
+        if packs {
+            kernel = kernels.packing_tiles[strip.kernel];
         }
+        // SAFETY: the operands and the output have these rows and columns; the first strip of several is of full height.
+        unsafe { kernel(&tile) };
+        if packs {
+            (tile.b, tile.b_stride) = (local_b, kernels.cols as isize);
+        }
+        strip.advance(height);
+        tile.a = strip.start;
+        tile.out = tile.out.wrapping_add(height * p.n);
     }
 }

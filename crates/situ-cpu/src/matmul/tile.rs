@@ -17,8 +17,8 @@ pub(super) struct Tile<T> {
     pub(super) a_row: isize,
     /// From one k to the next in A; one element where a kernel is by rows.
     pub(super) a_step: isize,
-    /// B at the first k and the tile's first column; the columns are contiguous, and all the tile's registers full of
-    /// them can be read, whatever `cols` says.
+    /// B at the first k and the tile's first column; the columns are contiguous. Unless the kernels are
+    /// [`masked`](super::vector::Kernels::masked), all the tile's registers full of them can be read, whatever `cols` says.
     pub(super) b: *const T,
     /// From one k to the next in B.
     pub(super) b_stride: isize,

@@ -82,6 +82,8 @@ pub(super) struct Kernels<T: 'static> {
     pub(super) cols: usize,
     /// Columns of one register.
     pub(super) lanes: usize,
+    /// Whether tiles read B as far as its columns go and no further.
+    pub(super) masked: bool,
     /// `[height - 1]`, then `[0]` where a step of k is one element of A further and `[1]` where a row of A is, then
     /// `[registers - 1]`.
     pub(super) tiles: &'static [[[TileFn<T>; 2]; 2]],
@@ -116,9 +118,9 @@ macro_rules! compile_level {
                 [tile::<$height, 1, true, false>, tile::<$height, 2, true, false>],
                 [tile::<$height, 1, false, false>, tile::<$height, 2, false, false>],
             ]),*], [tile::<$rows, 2, true, true>, tile::<$rows, 2, false, true>])
-        }) $(, $feature)?);
+        }), false $(, $feature)?);
     };
-    ($name:ident, $vector:ty, $packer:ty, $rows:expr, $tiles:expr $(, $feature:literal)?) => {
+    ($name:ident, $vector:ty, $packer:ty, $rows:expr, $tiles:expr, $masked:literal $(, $feature:literal)?) => {
         pub(in crate::matmul) static $name: $crate::matmul::vector::Kernels<
             <$vector as $crate::matmul::vector::Vector>::Elem,
         > = {
@@ -151,6 +153,7 @@ macro_rules! compile_level {
                 rows: $rows,
                 cols: 2 * <$vector as Vector>::LANES,
                 lanes: <$vector as Vector>::LANES,
+                masked: $masked,
                 tiles: TILES.0,
                 packing_tiles: TILES.1,
                 pack_a,

@@ -2,5 +2,7 @@
 
 mod cases;
 mod determinism;
+#[cfg(unix)]
+mod edges;
 mod special;
 mod values;
