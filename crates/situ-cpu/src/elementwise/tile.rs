@@ -29,6 +29,12 @@ pub trait Map1<A: Copy>: Copy {
     fn new(params: Params) -> Self;
     /// Its value.
     fn eval<I: Isa>(self, a: A) -> Self::Out;
+    /// Writes the values of the first elements where a level has a way of its own for many of them; says how many those are.
+    #[inline(always)]
+    fn first<I: Isa>(self, inputs: &[A], outputs: &mut [MaybeUninit<Self::Out>]) -> usize {
+        let _ = (inputs, outputs);
+        0
+    }
     /// Mends results that the vector code can't get right.
     #[inline(always)]
     fn mend(self, inputs: &[A], outputs: &mut [MaybeUninit<Self::Out>]) {
@@ -90,9 +96,10 @@ multiversion! {
             }
             each::<I, A, F>(f, &a[done..], &mut out[done..]);
         } else {
-            let whole = a.len() - a.len() % PAD;
-            each::<I, A, F>(f, &a[..whole], &mut out[..whole]);
-            if let Some(last) = a.last() {
+            let done = f.first::<I>(a, out);
+            let whole = a.len() - (a.len() - done) % PAD;
+            each::<I, A, F>(f, &a[done..whole], &mut out[done..whole]);
+            if let Some(last) = a[done..].last() {
                 let rest = a.len() - whole;
                 let mut padded = [*last; PAD];
                 let mut results = [MaybeUninit::uninit(); PAD];

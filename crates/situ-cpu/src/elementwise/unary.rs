@@ -195,7 +195,6 @@ functions! {
     Neg<T: Float>, true, |x| -> T { -x }
     Abs<T: Float>, true, |x| -> T { x.abs() }
     Sign<T: Float>, true, |x| -> T { if x > T::ZERO { T::ONE } else if x < T::ZERO { -T::ONE } else { x } }
-    Exp<T: Float>, false, |x| -> T { x.exp::<I>() }
     Log<T: Float>, false, |x| -> T { x.log::<I>() }
     Log1p<T: Float>, false, |x| -> T { x.log1p::<I>() }
     Sqrt<T: Float>, true, |x| -> T { x.sqrt() }
@@ -224,6 +223,27 @@ functions! {
     }
     IntSquare<T: Integer>, true, |x| -> T { x.wrapping_mul(x) }
     IntRelu<T: Integer>, true, |x| -> T { if x < T::ZERO { T::ZERO } else { x } }
+}
+
+/// `e^x`.
+#[derive(Clone, Copy)]
+struct Exp;
+
+impl<T: Float> Map1<T> for Exp {
+    type Out = T;
+    const CHEAP: bool = false;
+    #[inline(always)]
+    fn new(_: Params) -> Exp {
+        Exp
+    }
+    #[inline(always)]
+    fn eval<I: Isa>(self, x: T) -> T {
+        x.exp::<I>()
+    }
+    #[inline(always)]
+    fn first<I: Isa>(self, inputs: &[T], outputs: &mut [MaybeUninit<T>]) -> usize {
+        T::exp_row::<I>(inputs, outputs)
+    }
 }
 
 /// The byte of a bool. Any byte but 0 holds, so that no memory, however written, is undefined behaviour.

@@ -12,6 +12,10 @@ pub(crate) const LN2_LOW: f32 = 1.428_606_8e-6;
 #[allow(clippy::excessive_precision)] // the digits of the fit
 pub(crate) const TAIL: [f32; 5] = [0.5, 0.16666537523, 0.041666265577, 0.0083672469482, 0.0013947597472];
 
+/// e^89 overflows and e^-104 rounds to 0: nothing changes beyond them.
+pub(crate) const HIGHEST: f32 = 89.0;
+pub(crate) const LOWEST: f32 = -104.0;
+
 /// `2^n` for an `n` from -126 to 127.
 #[inline(always)]
 fn power_of_two(n: i32) -> f32 {
@@ -31,9 +35,9 @@ fn reduce<I: Isa>(x: f32) -> (i32, f32) {
 /// `e^x`.
 #[inline(always)]
 pub fn exp<I: Isa>(x: f32) -> f32 {
-    // e^89 overflows and e^-104 rounds to 0; both comparisons are false for NaN, which therefore goes through.
-    let x = if x > 89.0 { 89.0 } else { x };
-    let x = if x < -104.0 { -104.0 } else { x };
+    // Both comparisons are false for NaN, which therefore goes through.
+    let x = if x > HIGHEST { HIGHEST } else { x };
+    let x = if x < LOWEST { LOWEST } else { x };
     let (n, less_one) = reduce::<I>(x);
     // 2^n itself may be beyond f32 on either side where the product is not: apply it in two halves.
     let half = n >> 1;

@@ -2,7 +2,7 @@
 
 use super::TRIG_LIMIT;
 use crate::level::Isa;
-use crate::wide::exp::write_exponentials;
+use crate::wide::exp::{write_exp, write_exponentials};
 use crate::wide::row::{AsIs, Largest, Plus, SquaredDistance, reduce_wide, scale_wide};
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
@@ -43,6 +43,9 @@ pub trait Float:
     /// What lies `ahead` elements further on will be wanted soon.
     fn exponentials_row<I: Isa>(row: &[Self], shift: Self, y: &mut [MaybeUninit<Self>], ahead: usize)
     -> Self;
+    /// Writes [`Float::exp`] of the first elements to `y`, which is as long, where the level has a way that is quicker for many; says
+    /// how many those are.
+    fn exp_row<I: Isa>(row: &[Self], y: &mut [MaybeUninit<Self>]) -> usize;
     const INFINITY: Self;
     const NEG_INFINITY: Self;
     /// Up to this |x|, `sin` and `cos` may be used.
@@ -127,6 +130,11 @@ impl Float for f32 {
         // SAFETY: this is generic over the level it is compiled in.
         unsafe { write_exponentials::<I>(row, shift, y, ahead) }
     }
+    #[inline(always)]
+    fn exp_row<I: Isa>(row: &[f32], y: &mut [MaybeUninit<f32>]) -> usize {
+        // SAFETY: as above.
+        unsafe { write_exp::<I>(row, y) }
+    }
     const ZERO: f32 = 0.0;
     const ONE: f32 = 1.0;
     const INFINITY: f32 = f32::INFINITY;
@@ -178,6 +186,10 @@ impl Float for f64 {
         }
         // SAFETY: every element was written above.
         Self::sum_row::<I>(unsafe { &*(std::ptr::from_mut(y) as *const [f64]) })
+    }
+    #[inline(always)]
+    fn exp_row<I: Isa>(_: &[f64], _: &mut [MaybeUninit<f64>]) -> usize {
+        0
     }
     const ZERO: f64 = 0.0;
     const ONE: f64 = 1.0;

@@ -5,8 +5,9 @@
 
 use super::row::{Plus, across};
 use super::{Tail, Wide};
+use crate::level::Level;
 use crate::level::{Avx2Isa, Avx512Isa, Isa, PortableIsa};
-use crate::math::exp::{LN2_HIGH, LN2_LOW, ROUND, TAIL};
+use crate::math::exp::{self, LN2_HIGH, LN2_LOW, ROUND, TAIL};
 use crate::stream;
 use std::mem::MaybeUninit;
 
@@ -117,6 +118,73 @@ pub(crate) unsafe fn write_exponentials<I: PowersOfTwo + Tail<f32>>(
     }
 }
 
+/// Writes `e^x` of the first elements to `y`, which is as long, and says how many: whole registers, or none where the level has no
+/// instruction for the last step.
+///
+/// The bits are those of [`math::exp`](crate::math::exp): the same steps, but `2^n` is applied at once, and rounded at once, where
+/// a multiplication takes two halves, of which only the second can round.
+///
+/// # Safety
+/// The caller is inside the level.
+#[inline(always)]
+pub(crate) unsafe fn write_exp<I: Isa>(x: &[f32], y: &mut [MaybeUninit<f32>]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if I::LEVEL == Level::Avx512 {
+        // SAFETY: the caller is inside AVX-512.
+        return unsafe { write_exp_scaled::<Avx512Isa>(x, y) };
+    }
+    let _ = (x, y);
+    0
+}
+
+/// `e^x` by `vscalefps`. A register at a time: the processor finds the next ones' instructions by itself.
+///
+/// # Safety
+/// The caller is inside AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn exp_scaled<I: Wide<f32, V = std::arch::x86_64::__m512>>(x: I::V) -> I::V {
+    // SAFETY: the caller is inside AVX-512.
+    unsafe {
+        // The second operand comes through where either is NaN.
+        let x = I::max(I::splat(exp::LOWEST), I::min(I::splat(exp::HIGHEST), x));
+        let shifted = I::multiply_add(x, I::splat(std::f32::consts::LOG2_E), I::splat(ROUND));
+        let n = I::sub(shifted, I::splat(ROUND));
+        let r = I::multiply_add(n, I::splat(-LN2_LOW), I::multiply_add(n, I::splat(-LN2_HIGH), x));
+        let mut tail = I::splat(TAIL[TAIL.len() - 1]);
+        for c in TAIL.iter().rev().skip(1) {
+            tail = I::multiply_add(tail, r, I::splat(*c));
+        }
+        let less_one = I::multiply_add(I::mul(r, r), tail, r);
+        std::arch::x86_64::_mm512_scalef_ps(I::add(I::splat(1.0), less_one), n)
+    }
+}
+
+/// [`write_exp`] by [`exp_scaled`], of all whole registers.
+///
+/// # Safety
+/// The caller is inside AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn write_exp_scaled<I: Wide<f32, V = std::arch::x86_64::__m512>>(
+    x: &[f32],
+    y: &mut [MaybeUninit<f32>],
+) -> usize {
+    // How far ahead lines are asked for, in elements.
+    const AHEAD: usize = 512;
+    assert_eq!(x.len(), y.len());
+    let (from, to, lanes) = (x.as_ptr(), y.as_mut_ptr().cast::<f32>(), I::LEN);
+    let mut at = 0;
+    while at + lanes <= x.len() {
+        stream::prefetch(from.wrapping_add(at + AHEAD));
+        stream::prefetch(to.wrapping_add(at + AHEAD));
+        // SAFETY: a register is read and written at `at..at + lanes`; the caller is inside AVX-512.
+        unsafe { I::store(exp_scaled::<I>(I::load(from.add(at))), to.add(at)) };
+        at += lanes;
+    }
+    at
+}
+
 impl PowersOfTwo for PortableIsa {
     const FUSED: bool = <PortableIsa as Isa>::FMA;
 
@@ -168,7 +236,7 @@ impl PowersOfTwo for Avx512Isa {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::level::Level;
+    use crate::math;
     use crate::multiversion;
 
     multiversion! {
@@ -212,6 +280,49 @@ mod tests {
                 let (y, sum) = run(level, &x);
                 assert!((f64::from(sum) - want).abs() <= 1e-6 * want, "{level} {len}");
                 assert!(y.iter().all(|y| *y <= 1.0));
+            }
+        }
+    }
+
+    multiversion! {
+        fn some[I](x: &[f32], y: &mut [MaybeUninit<f32>]) -> usize {
+            // SAFETY: this is generic over the level it is compiled in.
+            unsafe { write_exp::<I>(x, y) }
+        }
+    }
+
+    multiversion! {
+        fn each[I](x: &[f32], y: &mut [MaybeUninit<f32>]) {
+            for (y, x) in y.iter_mut().zip(x) {
+                y.write(math::exp::<I>(*x));
+            }
+        }
+    }
+
+    #[test]
+    fn exponentials_at_once_have_the_bits_of_those_in_halves() {
+        // Patterns of all of f32, a prime apart, and every one near where results overflow, are denormal, or vanish.
+        let everywhere = (0..=u32::MAX).step_by(1021).map(f32::from_bits);
+        let ends = [89.0f32, 88.72284, -87.33655, -103.97208, -104.0, 0.0]
+            .into_iter()
+            .flat_map(|end| (end.to_bits().saturating_sub(4096)..end.to_bits() + 4096).map(f32::from_bits));
+        let x: Vec<f32> = everywhere.chain(ends).collect();
+        for level in Level::available() {
+            for x in x.chunks(1 << 16) {
+                let mut got = vec![MaybeUninit::new(7.0f32); x.len()];
+                let mut want = got.clone();
+                let done = some(level, x, &mut got);
+                assert!(done <= x.len() && (level < Level::Avx512 || x.len() - done < 16), "{level}: {done}");
+                each(level, x, &mut want);
+                for i in 0..done {
+                    // SAFETY: both were written above.
+                    let (got, want) = unsafe { (got[i].assume_init(), want[i].assume_init()) };
+                    assert!(
+                        got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()),
+                        "{level}: e^{:e} is {got:e}, not {want:e}",
+                        x[i]
+                    );
+                }
             }
         }
     }
