@@ -9,7 +9,7 @@ SITU_CACHE="$(mktemp -d)"
 export SITU_CACHE
 trap 'rm -rf "$SITU_CACHE"' EXIT
 
-released="-p situ -p situ-tensor -p situ-nn -p situ-data -p situ-observe"
+released="-p situ -p situ-cpu -p situ-tensor -p situ-nn -p situ-data -p situ-observe"
 
 if $cargo nextest --version >/dev/null 2>&1; then
     # nextest runs no doc tests; they go first, so that its summary closes the run.

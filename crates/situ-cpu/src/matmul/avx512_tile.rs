@@ -2,7 +2,8 @@
 //!
 //! A tile of 14 rows by 2 registers keeps 28 sums, 2 registers of B and one number of A, 31 of 32 registers. The compiler, given
 //! the same loop, forms the addresses of 14 rows ahead, loads the numbers of several steps with them, and parks these on the
-//! stack, at half the speed. Written out, the loop is the same whatever the compiler and its settings.
+//! stack, at half the speed. Written out, the loop is the same whatever the compiler and its settings; `tests/spills.rs`
+//! looks at what was built.
 //!
 //! Rows are addressed from three places, of rows 0, 5 and 10: with the distance of one row and of three at hand, one
 //! instruction reaches 0, 1, 2, 3 or 4 rows further. So the same code reads A by rows, by columns and packed: only

@@ -5,4 +5,6 @@ mod determinism;
 #[cfg(unix)]
 mod edges;
 mod special;
+#[cfg(target_arch = "x86_64")]
+mod spills;
 mod values;
