@@ -135,8 +135,8 @@ def figures(results, threads):
     return f"### Functions, {threads} thread{'s' if threads > 1 else ''}\n\n{markdown(rows)}"
 
 
-def machine():
-    """CPU model and core count, as Linux tells them."""
+def machine(level):
+    """CPU model and core count, as Linux tells them, and the instruction set that situ says it ran."""
     model = platform.processor() or platform.machine()
     info = pathlib.Path("/proc/cpuinfo")
     features = ""
@@ -145,16 +145,15 @@ def machine():
                       if "\t: " in line)
         model = (f"{fields.get('model name', model)} (family {fields.get('cpu family', '?')}, "
                  f"model {fields.get('model', '?')})")
-        flags = fields.get("flags", "").split()
-        features = ", AVX-512" if "avx512f" in flags else ", AVX2" if "avx2" in flags else ""
         cores = sum(line.startswith("processor") for line in info.read_text().splitlines())
-        features = f"{features}, {cores} cores"
+        features = f", {cores} cores"
     huge = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
     pages = f", transparent huge pages: {huge.read_text().split('[')[1].split(']')[0]}" if huge.exists() else ""
-    return model + features + pages
+    ran = f"; situ ran {level}" if level else ""
+    return model + features + pages + ran
 
 
-def page(text, versions, options):
+def page(text, versions, level, options):
     """The whole results page."""
     excluded = "\n".join(f"- *{name.replace('_', ' ')}*: {why}." for name, why in cases.NOT_COMPARABLE.items())
     return f"""# Benchmark results
@@ -165,7 +164,7 @@ time over ours, above 1.00 we are quicker; "of medians" takes the median round i
 While one system has its turn the others' processes are stopped, so that no idle thread spins on its cores.
 Absolute times mean little on a shared machine; ratios within one run do.
 
-- Machine: {machine()}
+- Machine: {machine(level)}
 - Versions: {', '.join(f'{system} {version}' for system, version in versions.items())}
 - All run at the same thread count, each in its quickest ordinary way (named behind the figure where there
   are several): situ eagerly, or as a compiled `function` where a case is several ops; torch in inference mode,

@@ -115,9 +115,11 @@ def main():
     figures = {}
     failures = set()
     versions = {}
+    level = None
     for threads in options.threads:
         running = [workers.start(system, threads, program) for system in systems]
         versions |= {worker.system: worker.version for worker in running}
+        level = next((worker.level for worker in running if worker.level), level)
         try:
             for case in cases.select(options.cases):
                 progress(f"{threads} threads: {case}")
@@ -132,7 +134,9 @@ def main():
 
     tables = "\n\n".join(filter(None, [report.tables(results, failures), report.figures(figures, max(options.threads))]))
     print(tables)
-    page = report.page(tables, versions, options)
+    if level:
+        print(f"\nsitu ran {level}.")
+    page = report.page(tables, versions, level, options)
     full = not options.cases and systems == workers.SYSTEMS and options.threads == [1, 2]
     for path in filter(None, [options.results, RESULTS if full else None]):
         pathlib.Path(path).write_text(page)

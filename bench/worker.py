@@ -2,7 +2,7 @@
 
 Speaks the protocol of all workers, one line each way:
 
-    info                 {"version": "2.15.0"}
+    info                 {"version": "2.15.0"}   (and from situ, "level": "avx2")
     list                 ["add_1m", "add_1m@out", ...]
     run CASE MILLIS      {"iterations": 812, "min_ns": 70012.0, "median_ns": 71550.5}
 

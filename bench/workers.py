@@ -44,7 +44,10 @@ class Worker:
                                         stderr=self.log, text=True, bufsize=1, env=environment,
                                         cwd=ROOT / "bench")
         self.stopped = False
-        self.version = self.ask("info")["version"]
+        info = self.ask("info")
+        self.version = info["version"]
+        # Which of its instruction sets our system runs here; peers do not tell.
+        self.level = info.get("level")
         self.cases = self.ask("list")
 
     def ask(self, line):

@@ -76,7 +76,12 @@ fn answer(line: &str, current: &mut Option<Case>) -> Result<serde_json::Value> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let bad = || Error::argument("bench", format!("not understood: {line}"), "see bench/worker.py");
     match words.as_slice() {
-        ["info"] => Ok(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") })),
+        ["info"] => {
+            // A CPU names its instruction set first.
+            let cpus = config::list_physical_devices("CPU")?;
+            let level = cpus.first().and_then(|cpu| cpu.description.features.first());
+            Ok(serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "level": level }))
+        }
         ["list"] => {
             let others = cases::NAMES.iter().map(|name| name.to_string());
             Ok(serde_json::json!(others.chain(convolutions::names()).collect::<Vec<_>>()))
