@@ -4,7 +4,8 @@ For each case the systems take turns in many short rounds, so that whatever else
 falls on all of them alike. A round's figure is the median of its calls; a system's figure for a case
 is the smallest of its rounds (printed), with the median of its rounds beside it.
 
-A full run writes `results.md`; a partial one (`--cases`, `--systems`, `--threads`) only prints.
+A full run writes `results-LEVEL.md`, LEVEL being the instruction level that situ ran, so that the last run at each stands beside the
+others; a partial one (`--cases`, `--systems`, `--threads`) only prints.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import cases
 import report
 import workers
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results.md"
+FOLDER = pathlib.Path(__file__).resolve().parent
 
 # Between rounds, so that each system finds the machine as idle as the others do.
 SETTLE_SECONDS = 0.01
@@ -138,7 +139,7 @@ def main():
         print(f"\nsitu ran {level}.")
     page = report.page(tables, versions, level, options)
     full = not options.cases and systems == workers.SYSTEMS and options.threads == [1, 2]
-    for path in filter(None, [options.results, RESULTS if full else None]):
+    for path in filter(None, [options.results, FOLDER / f"results-{level or 'unknown'}.md" if full else None]):
         pathlib.Path(path).write_text(page)
         print(f"written: {path}", file=sys.stderr)
     if options.json:
