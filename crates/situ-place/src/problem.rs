@@ -23,7 +23,7 @@ pub(crate) use routes::{Route, Routes};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// How strictly the nodes' device requests are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,6 +163,8 @@ pub struct Problem {
     pub(crate) order: Vec<u32>,
     pub(crate) sent: Vec<Sent>,
     pub(crate) unplaceable: Option<PlaceError>,
+    /// Found when first asked for: see [`twins`](Problem::twins).
+    pub(crate) twins: OnceLock<Vec<u16>>,
 }
 
 impl Problem {
@@ -236,6 +238,7 @@ impl Problem {
         let ok = slot.is_finite() && seconds.is_finite() && seconds >= 0.0;
         if ok {
             *slot = seconds;
+            self.twins = OnceLock::new();
             self.least[node] = least(&self.costs, self.devices.len(), node, &self.unit_of(node).allowed);
         }
         ok

@@ -10,7 +10,7 @@ use crate::{DeviceIndex, NodeIndex};
 use situ_core::DeviceSpec;
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// One side of a price's key: a device, or every device of a kind.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -293,6 +293,7 @@ impl ProblemBuilder {
             order,
             sent,
             unplaceable,
+            twins: OnceLock::new(),
         })
     }
 
