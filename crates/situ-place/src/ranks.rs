@@ -1,7 +1,7 @@
 //! How urgent a node is: the longest way from it to the end, in several currencies.
 
 use crate::problem::{NONE, Problem};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Which of a node's costs, and of its copies', count on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +53,25 @@ struct Means<'p> {
     /// For each unit, the first unit with the same devices.
     set_of: Vec<u32>,
     links: HashMap<(u32, u32), (f64, f64)>,
+    /// By two sets and a pattern of prices.
+    prices: HashMap<(u32, u32, u32), Weights>,
 }
+
+/// How much each place of some prices weighs, and what costs nothing.
+struct Weights {
+    places: Vec<(u32, f64)>,
+    free: f64,
+}
+
+/// From this many pairs of devices on, edges with the same pattern of prices share the counting of them.
+const MANY_PAIRS: usize = 4096;
 
 impl<'p> Means<'p> {
     fn new(problem: &'p Problem, currency: Currency) -> Means<'p> {
         let mut first: HashMap<&[u16], u32> = HashMap::new();
         let units = problem.units.iter().enumerate();
         let set_of = units.map(|(i, u)| *first.entry(&u.allowed).or_insert(i as u32)).collect();
-        Means { problem, currency, set_of, links: HashMap::new() }
+        Means { problem, currency, set_of, links: HashMap::new(), prices: HashMap::new() }
     }
 
     fn mean(&mut self, edge: u32) -> f64 {
@@ -77,6 +88,24 @@ impl<'p> Means<'p> {
             Currency::Slots => slots(problem, a) * slots(problem, b),
         };
         let pairs = || a.iter().flat_map(|&a| b.iter().map(move |&b| (a, b)));
+        if row.price != NONE && a.len() * b.len() >= MANY_PAIRS {
+            let book = &problem.prices;
+            let pattern = book.pattern_of(row.price);
+            let weights = self.prices.entry((from, to, pattern)).or_insert_with(|| {
+                let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
+                let mut free = 0.0;
+                for (a, b) in pairs() {
+                    match book.place(pattern, a, b) {
+                        _ if a == b => free += weight(a, b),
+                        Some(place) => *weights.entry(place).or_default() += weight(a, b),
+                        None => {}
+                    }
+                }
+                Weights { places: weights.into_iter().collect(), free }
+            });
+            let priced = weights.places.iter().map(|&(place, weight)| (book.value(row.price, place), weight));
+            return mean(priced.chain([(0.0, weights.free)]));
+        }
         if row.price != NONE {
             return mean(pairs().map(|(a, b)| (problem.edge_copy(edge, a, b), weight(a, b))));
         }

@@ -12,6 +12,8 @@ pub(crate) struct PriceBook {
     devices: usize,
     /// Per pattern: device × device → place in the row, or [`NONE`].
     patterns: Vec<Vec<u32>>,
+    /// Per pattern, how many values a row of it has at least.
+    widths: Vec<u32>,
     /// Per row: its pattern, and where its values begin.
     rows: Vec<(u32, u32)>,
     values: Vec<f64>,
@@ -24,6 +26,7 @@ impl PriceBook {
 
     pub(crate) fn add_pattern(&mut self, pattern: Vec<u32>) -> u32 {
         debug_assert_eq!(pattern.len(), self.devices * self.devices);
+        self.widths.push(pattern.iter().filter(|&&p| p != NONE).max().map_or(0, |&m| m + 1));
         self.patterns.push(pattern);
         self.patterns.len() as u32 - 1
     }
@@ -36,8 +39,14 @@ impl PriceBook {
         values: &[f64],
         merged: &mut HashMap<(u32, Vec<u32>), u32>,
     ) -> u32 {
-        let first = |value: &f64| values.iter().position(|v| v == value).unwrap_or(0) as u32;
-        let places: Vec<u32> = values.iter().map(first).collect();
+        let mut first: HashMap<u64, u32> = HashMap::with_capacity(values.len());
+        // Zeros are equal whatever their sign.
+        let places: Vec<u32> = values
+            .iter()
+            .map(|v| (v + 0.0).to_bits())
+            .zip(0..)
+            .map(|(v, i)| *first.entry(v).or_insert(i))
+            .collect();
         if places.iter().zip(0..).all(|(&place, i)| place == i) {
             return pattern;
         }
@@ -64,10 +73,26 @@ impl PriceBook {
         if place == NONE { f64::INFINITY } else { self.values[(start + place) as usize] }
     }
 
+    /// The pattern of a row.
+    pub(crate) fn pattern_of(&self, row: u32) -> u32 {
+        self.rows[row as usize].0
+    }
+
+    /// The place in its rows where a pattern has the price of a pair of devices, if it has one.
+    pub(crate) fn place(&self, pattern: u32, from: u16, to: u16) -> Option<u32> {
+        let place = self.patterns[pattern as usize][from as usize * self.devices + to as usize];
+        (place != NONE).then_some(place)
+    }
+
+    /// The price at a place of a row.
+    pub(crate) fn value(&self, row: u32, place: u32) -> f64 {
+        self.values[(self.rows[row as usize].1 + place) as usize]
+    }
+
     /// Whether two rows price every pair alike.
     pub(crate) fn same(&self, a: u32, b: u32) -> bool {
         let ((pa, sa), (pb, sb)) = (self.rows[a as usize], self.rows[b as usize]);
-        let width = self.patterns[pa as usize].iter().filter(|&&p| p != NONE).max().map_or(0, |&m| m + 1);
+        let width = self.widths[pa as usize];
         pa == pb && (0..width).all(|i| self.values[(sa + i) as usize] == self.values[(sb + i) as usize])
     }
 
