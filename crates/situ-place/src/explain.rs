@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::error::PlaceError;
 use crate::fill::Fill;
 use crate::placement::{Placement, Schedule};
-use crate::problem::Problem;
+use crate::problem::{NONE, Problem};
 use crate::reason::{Reason, fixed};
 use crate::simulate::{simulate, simulate_unlimited};
 use crate::{DeviceIndex, NodeIndex};
@@ -15,6 +15,13 @@ const STEPS: usize = 50_000;
 
 /// What making the simulator costs, in times that it times everything.
 const ENGINE: usize = 8;
+
+/// What the simulator keeps of a problem, at most: beyond that, making it would take longer than the rest of an answer.
+const MOST_CELLS: usize = 4_000_000;
+
+fn cells(problem: &Problem) -> usize {
+    problem.node_count() * problem.device_count() + problem.routes.channels
+}
 
 /// What moving a node, with everything colocated with it, would change.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +104,9 @@ pub(crate) fn reasons(problem: &Problem, schedule: &Schedule) -> Vec<Reason> {
     for (unit, row) in problem.units.iter().enumerate() {
         fill.put(problem, unit, schedule.devices[row.members[0] as usize].into());
     }
-    let mut explain = Explain { problem, schedule, engine: None, fill, steps: STEPS };
+    let reached = vec![(NONE, 0, NONE); problem.device_count()];
+    let steps = if cells(problem) > MOST_CELLS { 0 } else { STEPS };
+    let mut explain = Explain { problem, schedule, engine: None, fill, steps, reached };
     let leaders: Vec<usize> = problem.units.iter().map(|u| leader(problem, &u.members)).collect();
     let reason = |node: usize| {
         let leader = leaders[problem.nodes[node].unit as usize];
@@ -125,6 +134,8 @@ struct Explain<'a> {
     engine: Option<Engine<'a>>,
     fill: Fill,
     steps: usize,
+    /// Per device, the group and its device, and the member, whose output was last known to be copied there.
+    reached: Vec<(u32, u16, u32)>,
 }
 
 impl<'a> Explain<'a> {
@@ -190,7 +201,7 @@ impl<'a> Explain<'a> {
     }
 
     /// Seconds of the copies into and out of a group on a device, with everything else where it is.
-    fn copies(&self, unit: usize, device: u16) -> f64 {
+    fn copies(&mut self, unit: usize, device: u16) -> f64 {
         let (problem, devices) = (self.problem, &self.schedule.devices);
         let mut seconds = 0.0;
         for &member in &problem.units[unit].members {
@@ -201,11 +212,12 @@ impl<'a> Explain<'a> {
                     seconds += problem.edge_copy(e, devices[from], device);
                 }
             }
-            let mut reached: SmallVec<[u16; 8]> = SmallVec::new();
             for &e in problem.out_edges.row(member) {
                 let to = problem.edges[e as usize].to as usize;
-                if problem.nodes[to].unit as usize != unit && !reached.contains(&devices[to]) {
-                    reached.push(devices[to]);
+                let there = (unit as u32, device, member as u32);
+                if problem.nodes[to].unit as usize != unit
+                    && std::mem::replace(&mut self.reached[devices[to] as usize], there) != there
+                {
                     seconds += problem.edge_copy(e, device, devices[to]);
                 }
             }

@@ -15,6 +15,17 @@ struct Copy {
     finish: f64,
 }
 
+/// A copy that was made: of which node × device, for the node at which place, and over which channel.
+#[derive(Clone, Copy)]
+struct Made {
+    cell: u32,
+    by: u32,
+    channel: u32,
+}
+
+/// From this many channels on it pays to look up which of them a trial concerns.
+const MANY_CHANNELS: usize = 64;
+
 pub(super) struct Links {
     devices: usize,
     /// Busy spans of the kept schedule, in order.
@@ -24,9 +35,11 @@ pub(super) struct Links {
     merged: Vec<Span>,
     kept: Vec<Copy>,
     fresh: Vec<Copy>,
-    /// The kept copies in the order in which they were made, as (node × device, place).
-    made: Vec<(u32, u32)>,
-    log: Vec<(u32, u32)>,
+    /// The kept copies in the order in which they were made, and the trial's.
+    made: Vec<Made>,
+    log: Vec<Made>,
+    /// Channels on which the trial has spans.
+    touched: Vec<u32>,
     trial: u32,
     first: u32,
     /// How many of the trial's copies are just as they were.
@@ -46,6 +59,7 @@ impl Links {
             fresh: vec![none; cells],
             made: Vec::new(),
             log: Vec::new(),
+            touched: Vec::new(),
             trial: 0,
             first: 0,
             matching: 0,
@@ -58,31 +72,41 @@ impl Links {
         self.first = first as u32;
         self.log.clear();
         self.matching = 0;
-        self.fresh_spans.iter_mut().for_each(Vec::clear);
+        self.touched.drain(..).for_each(|channel| self.fresh_spans[channel as usize].clear());
     }
 
     /// The trial's copies are the kept ones from now on, up to the place at which it stopped.
     pub(super) fn keep(&mut self, until: usize) {
         let until = until as u32;
-        for (kept, fresh) in self.kept_spans.iter_mut().zip(&self.fresh_spans) {
+        let stays = self.made.partition_point(|made| made.by < self.first);
+        let ends = self.made.partition_point(|made| made.by < until);
+        let mut channels: Vec<u32> = Vec::new();
+        if self.kept_spans.len() < MANY_CHANNELS {
+            channels.extend(0..self.kept_spans.len() as u32);
+        } else {
+            channels
+                .extend(self.made[stays..ends].iter().map(|made| made.channel).chain(self.touched.clone()));
+            channels.sort_unstable();
+            channels.dedup();
+        }
+        for channel in channels {
+            let (kept, fresh) = (&mut self.kept_spans[channel as usize], &self.fresh_spans[channel as usize]);
             merge(kept, fresh, self.first..until, &mut self.merged);
             std::mem::swap(kept, &mut self.merged);
         }
-        let stays = self.made.partition_point(|&(_, by)| by < self.first);
-        let ends = self.made.partition_point(|&(_, by)| by < until);
-        for &(cell, _) in &self.made[stays..ends] {
-            self.kept[cell as usize].by = NONE;
+        for made in &self.made[stays..ends] {
+            self.kept[made.cell as usize].by = NONE;
         }
-        for &(cell, _) in &self.log {
-            self.kept[cell as usize] = self.fresh[cell as usize];
+        for made in &self.log {
+            self.kept[made.cell as usize] = self.fresh[made.cell as usize];
         }
         self.made.splice(stays..ends, self.log.iter().copied());
     }
 
     /// Whether the trial's copies for the nodes up to a place are those of the kept schedule.
     pub(super) fn same_until(&self, place: usize) -> bool {
-        let stays = self.made.partition_point(|&(_, by)| by < self.first);
-        let ends = self.made.partition_point(|&(_, by)| by < place as u32);
+        let stays = self.made.partition_point(|made| made.by < self.first);
+        let ends = self.made.partition_point(|made| made.by < place as u32);
         self.matching as usize == self.log.len() && self.log.len() == ends - stays
     }
 
@@ -117,7 +141,7 @@ impl Links {
         // Compared by place too: what is kept for a later node must still be made for it.
         self.matching += u32::from(kept.by == by as u32 && kept.finish == finish);
         self.fresh[cell] = Copy { by: by as u32, trial: self.trial, finish };
-        self.log.push((cell as u32, by as u32));
+        self.log.push(Made { cell: cell as u32, by: by as u32, channel: link.channel });
         finish
     }
 
@@ -144,6 +168,9 @@ impl Links {
             if start == before {
                 break;
             }
+        }
+        if fresh.is_empty() {
+            self.touched.push(channel as u32);
         }
         fresh.insert(place, (start, start + seconds, by));
         start
