@@ -17,11 +17,13 @@ mod rules;
 pub(crate) mod segments;
 pub(crate) mod single;
 
+use crate::bounds::quick_bound;
 use crate::error::PlaceError;
-use crate::placement::{Draft, Placement, Schedule};
+use crate::placement::{Bound, Draft, Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
 use crate::problem::Problem;
-use crate::simulate::makespan;
+use crate::simulate::makespan_in;
+use crate::timer::Timer;
 pub use affinity::Affinity;
 pub use auto::{Auto, Sweep, Walk};
 pub use blocks::Blocks;
@@ -54,8 +56,8 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    pub(crate) fn new(problem: &Problem, schedule: Schedule) -> Result<Timed, PlaceError> {
-        Ok(Timed { makespan: makespan(problem, &schedule)?, schedule })
+    pub(crate) fn new(problem: &Problem, schedule: Schedule, timer: &Timer) -> Result<Timed, PlaceError> {
+        Ok(Timed { makespan: makespan_in(problem, &schedule, timer)?, schedule })
     }
 }
 
@@ -68,27 +70,34 @@ pub(crate) trait Constructive: Send + Sync {
     fn effort(&self) -> f64;
 
     /// A schedule that fills no more than this share of any limited memory with what stays there; the rest is for
-    /// tensors that come and go.
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError>;
+    /// tensors that come and go. Not done when the time is over: the best of what it has, else [`PlaceError::Time`].
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError>;
 }
 
 /// The shares that are tried one after the other, until what comes and goes fits too.
 const SHARES: [f64; 5] = [1.0, 0.9, 0.7, 0.45, 0.2];
 
 /// An algorithm's schedule within the memory limits.
-pub(crate) fn within_memory(algorithm: &dyn Constructive, problem: &Problem) -> Result<Timed, PlaceError> {
-    let mut result = algorithm.schedule(problem, SHARES[0]);
+pub(crate) fn within_memory(
+    algorithm: &dyn Constructive,
+    problem: &Problem,
+    timer: &Timer,
+) -> Result<Timed, PlaceError> {
+    let mut result = algorithm.schedule(problem, SHARES[0], timer);
     if problem.outputs_count() {
         for &share in &SHARES[1..] {
             if !matches!(result, Err(PlaceError::Memory(_))) {
                 break;
             }
             // The first error is the one to report: the others are of a smaller memory than there is.
-            result = algorithm.schedule(problem, share).or(result);
+            result = algorithm.schedule(problem, share, timer).or(result);
         }
     }
     result
 }
+
+/// The share of the time that an algorithm has to itself; the rest is for its answer's bound and reasons.
+const ALONE: f64 = 0.8;
 
 impl<C: Constructive> Placer for C {
     fn name(&self) -> &'static str {
@@ -98,8 +107,11 @@ impl<C: Constructive> Placer for C {
     fn place(&self, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError> {
         let clock = Deadline::new(budget);
         problem.require_placeable()?;
-        let timed = within_memory(self, problem)?;
-        Draft::new(&timed.schedule, Constructive::name(self), clock).finish(problem)
+        let timer = Timer::new(Constructive::name(self), budget, clock.share(ALONE));
+        let timed = within_memory(self, problem, &timer)?;
+        // Who asked to stop does not wait for a bound.
+        let bound = if budget.is_stopped() { Bound::Is(quick_bound(problem)) } else { Bound::Unknown };
+        Draft { bound, ..Draft::new(&timed.schedule, Constructive::name(self), clock) }.finish(problem)
     }
 }
 
@@ -121,7 +133,7 @@ pub fn place(name: &str, problem: &Problem, budget: &Budget) -> Result<Placement
     placer(name)?.place(problem, budget)
 }
 
-/// Keeps the best of several schedules; the first error if none has a makespan.
+/// Keeps the best of several schedules; if none has a makespan, that one was not done in time, else the first error.
 #[derive(Default)]
 pub(crate) struct Best {
     found: Option<Timed>,
@@ -136,6 +148,8 @@ impl Best {
                     self.found = Some(timed);
                 }
             }
+            // What was not done might have been found: this says more than the error of something else.
+            Err(late @ PlaceError::Time { .. }) => self.error = Some(late),
             Err(error) => {
                 self.error.get_or_insert(error);
             }
@@ -152,3 +166,6 @@ impl Best {
         self.found.ok_or_else(|| self.error.unwrap_or_else(nothing))
     }
 }
+
+#[cfg(test)]
+mod tests;

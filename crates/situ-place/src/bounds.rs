@@ -20,7 +20,7 @@ mod forks;
 mod paths;
 mod segments;
 
-use crate::problem::Problem;
+use crate::problem::{Problem, Unit};
 pub(crate) use paths::Look;
 use paths::Paths;
 
@@ -43,6 +43,8 @@ const A_CROSSING: f64 = 3e-8;
 const FEW_CROSSINGS: f64 = 2e6;
 /// No more than so many are looked at where time is not counted: some seconds.
 const MOST_CROSSINGS: f64 = 1e8;
+/// What there is to look at for each node on a class, in crossings.
+const PER_PLACE: f64 = 2.0;
 /// The share of the time that may go to them.
 const CROSSING_SHARE: f64 = 0.2;
 
@@ -50,7 +52,8 @@ const CROSSING_SHARE: f64 = 0.2;
 /// million where a thousand devices differ. Where they are not, there is [`quick_bound`].
 pub(crate) fn are_affordable(problem: &Problem, classes: &Classes, left: Option<f64>) -> bool {
     let pairs = (classes.len() * classes.len()) as f64;
-    let crossings = problem.edges.len() as f64 * pairs;
+    let places = PER_PLACE * (problem.node_count() * classes.len()) as f64;
+    let crossings = problem.edges.len() as f64 * pairs + places;
     let most = left.map_or(MOST_CROSSINGS, |left| left * CROSSING_SHARE / A_CROSSING);
     crossings <= most.max(FEW_CROSSINGS)
 }
@@ -195,6 +198,12 @@ impl Classes {
 
     pub(crate) fn len(&self) -> usize {
         self.first.len()
+    }
+
+    /// The classes that a unit may run on, each with one of its devices: where one may be, so may its twins.
+    pub(crate) fn of_unit(&self, unit: &Unit) -> impl Iterator<Item = (usize, u16)> {
+        let may = |&(_, device): &(usize, u16)| unit.allowed.binary_search(&device).is_ok();
+        self.first.iter().copied().enumerate().filter(may)
     }
 
     /// Seconds of an edge between devices of two classes, at least; the same device where both are one class.

@@ -95,6 +95,14 @@ pub enum PlaceError {
     /// Memory that is not there.
     #[error("{0}")]
     Memory(Box<MemoryShortage>),
+    /// An algorithm that was not done when the time was over, or that was stopped.
+    #[error("{}", late(algorithm, *seconds))]
+    Time {
+        /// The algorithm.
+        algorithm: String,
+        /// The seconds that it was given; none where it was stopped.
+        seconds: Option<f64>,
+    },
     /// An algorithm that does not apply, or that there is not.
     #[error("{algorithm}: {why}")]
     Algorithm {
@@ -103,6 +111,14 @@ pub enum PlaceError {
         /// Why it gives no answer.
         why: String,
     },
+}
+
+fn late(algorithm: &str, seconds: Option<f64>) -> String {
+    let Some(seconds) = seconds else { return format!("{algorithm} was stopped before it had an answer") };
+    let instead = if algorithm == "auto" { "" } else { ", or use auto, which has an answer sooner" };
+    format!(
+        "{algorithm} has no answer after {seconds} s: this graph takes it longer; give it more seconds{instead}"
+    )
 }
 
 /// The tightest memory constraint, and by how much it is missed.

@@ -83,6 +83,7 @@ pub mod reason;
 mod search;
 pub mod simulate;
 mod sweep;
+mod timer;
 
 pub use algorithms::{place, placer};
 pub use answer::Answer;

@@ -44,7 +44,7 @@ pub(crate) struct Partial<'p> {
     useless_copies: Vec<f64>,
     last: Vec<f64>,
     channels: Vec<Busy>,
-    /// Per node, the devices that have a copy of its output, and when it is there.
+    /// Per node, the devices that have a copy of its output, in order, and when it is there.
     copies: Vec<SmallVec<[(u16, f64); 2]>>,
 }
 
@@ -71,7 +71,7 @@ impl<'p> Partial<'p> {
             start: vec![0.0; count],
             finish: vec![0.0; count],
             lanes: lanes.collect(),
-            useless: (0..problem.device_count()).map(|d| useless_gap(problem, d)).collect(),
+            useless: useless_gaps(problem),
             useless_copies: problem.routes.shortest_copies(),
             last: vec![0.0; problem.device_count()],
             channels: vec![Busy::default(); problem.routes.channels],
@@ -87,6 +87,35 @@ impl<'p> Partial<'p> {
         }
         let allowed = self.problem.units[unit].allowed.iter().copied();
         allowed.filter(|&d| self.fill.fits(self.problem, unit, d.into())).collect()
+    }
+
+    /// At most so many of the [`choices`](Partial::choices): where a node's first inputs are, and others in turn.
+    pub(crate) fn few_choices(&self, node: usize, most: usize, turn: usize) -> SmallVec<[u16; 8]> {
+        let unit = self.problem.nodes[node].unit as usize;
+        let allowed = &self.problem.units[unit].allowed;
+        if allowed.len() <= most || self.unit_device[unit] != NOWHERE {
+            return self.choices(node);
+        }
+        let inputs = self.problem.inputs.row(node).iter().take(most / 2);
+        let near = inputs.map(|&n| self.devices[n as usize]).filter(|d| allowed.contains(d));
+        let others = (turn..turn + most / 2).map(|i| allowed[i % allowed.len()]);
+        let mut few: SmallVec<[u16; 8]> = SmallVec::new();
+        for device in near.chain(others) {
+            if !few.contains(&device) && self.fill.fits(self.problem, unit, device.into()) {
+                few.push(device);
+            }
+        }
+        few
+    }
+
+    /// About how many steps it takes to hold a node against its devices.
+    pub(crate) fn work(&self, node: usize) -> usize {
+        let unit = self.problem.nodes[node].unit as usize;
+        let devices = match self.unit_device[unit] {
+            NOWHERE => self.problem.units[unit].allowed.len(),
+            _ => 1,
+        };
+        devices * (4 + 2 * self.problem.inputs.row(node).len())
     }
 
     /// Whether a node can still go to a device: as [`choices`](Partial::choices) has it.
@@ -128,8 +157,8 @@ impl<'p> Partial<'p> {
         if home == device {
             return self.finish[from];
         }
-        if let Some(copy) = self.copies[from].iter().find(|c| c.0 == device) {
-            return copy.1;
+        if let Some(there) = self.copied(from, device) {
+            return there;
         }
         let row = &self.problem.edges[edge as usize];
         if row.price != NONE {
@@ -147,7 +176,7 @@ impl<'p> Partial<'p> {
             Route::None => f64::INFINITY,
             Route::Direct(_) => hop(home, device, self.finish[from]),
             Route::Via(middle) => {
-                let there = self.copies[from].iter().find(|c| c.0 == middle).map(|c| c.1);
+                let there = self.copied(from, middle);
                 hop(middle, device, there.unwrap_or_else(|| hop(home, middle, self.finish[from])))
             }
         }
@@ -228,7 +257,7 @@ impl<'p> Partial<'p> {
     fn copy(&mut self, edge: u32, from: usize, device: u16) -> f64 {
         let there = self.arrival(edge, from, device);
         let home = self.devices[from];
-        if home == device || self.copies[from].iter().any(|c| c.0 == device) {
+        if home == device || self.copied(from, device).is_some() {
             return there;
         }
         let row = self.problem.edges[edge as usize];
@@ -242,8 +271,17 @@ impl<'p> Partial<'p> {
                 }
             }
         }
-        self.copies[from].push((device, there));
+        let at = self.copies[from].partition_point(|c| c.0 < device);
+        self.copies[from].insert(at, (device, there));
         there
+    }
+
+    /// When a copy of a node's output is on a device, if one was made.
+    #[inline]
+    fn copied(&self, node: usize, device: u16) -> Option<f64> {
+        let copies = &self.copies[node];
+        let at = copies.binary_search_by_key(&device, |c| c.0).ok()?;
+        Some(copies[at].1)
     }
 
     fn claim(&mut self, from: u16, to: u16, bytes: f64, ready: f64) {
@@ -287,9 +325,14 @@ impl<'p> Partial<'p> {
     }
 }
 
-/// Just less than the shortest work on a device.
-fn useless_gap(problem: &Problem, device: usize) -> f64 {
-    let work = (0..problem.node_count()).map(|n| problem.seconds(n, device)).filter(|&s| s > 0.0);
-    let least = work.fold(f64::INFINITY, f64::min);
-    if least.is_finite() { least * (1.0 - 1e-9) } else { 0.0 }
+/// Per device, just less than the shortest work on it.
+fn useless_gaps(problem: &Problem) -> Vec<f64> {
+    let mut least = vec![f64::INFINITY; problem.device_count()];
+    // Row by row, as they lie in memory.
+    for row in problem.costs.chunks_exact(least.len().max(1)) {
+        for (least, &seconds) in least.iter_mut().zip(row) {
+            *least = if seconds > 0.0 { least.min(seconds) } else { *least };
+        }
+    }
+    least.iter().map(|&least| if least.is_finite() { least * (1.0 - 1e-9) } else { 0.0 }).collect()
 }

@@ -5,7 +5,7 @@ use crate::placement::{Placement, Schedule};
 use crate::problem::Problem;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// A placement algorithm: a pure function of the problem and the budget, unless the budget is in seconds.
@@ -17,7 +17,8 @@ pub trait Placer: Send + Sync {
     fn place(&self, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError>;
 }
 
-/// What a search may spend, and where its random numbers begin. Algorithms that build one answer and stop ignore it.
+/// What a search may spend, and where its random numbers begin. Algorithms that build one answer and stop heed the
+/// seconds and the flag alone.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// How many moves may be tried.
@@ -93,6 +94,10 @@ impl Budget {
         Budget { watch: Some(Watch(Arc::new(watch))), ..self }
     }
 
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
     /// Begins from an earlier placement of the same nodes: for costs that changed a little.
     pub fn starting_from(self, placement: &Placement) -> Budget {
         Budget { start: Some(Arc::new(placement.schedule())), ..self }
@@ -129,6 +134,12 @@ impl Deadline {
     pub(crate) fn share(self, share: f64) -> Deadline {
         let elapsed = self.elapsed();
         Deadline { seconds: self.seconds.map(|s| elapsed + share * (s - elapsed).max(0.0)), ..self }
+    }
+
+    /// The sooner of this deadline and one in so many seconds.
+    pub(crate) fn within(self, seconds: f64) -> Deadline {
+        let end = self.elapsed() + seconds;
+        Deadline { seconds: self.seconds.map(|s| s.min(end)), ..self }
     }
 
     /// The seconds that are left, if they are counted.

@@ -145,12 +145,14 @@ impl<'p> Lane<'p> {
         // What is left of a budget may not pay for one sweep.
         if for_sweeps >= sweep::price(self.problem) || self.means == Means::Sweeps {
             let random = Random::new(self.seed, self.stream);
-            let sweeps = self.sweeps.get_or_insert_with(|| {
+            if self.sweeps.is_none() {
                 let classes = classes.get_or_init(|| Classes::new(self.problem));
-                Sweeps::new(self.problem, classes, from, random)
-            });
-            sweeps.round(from, &mut purse, for_sweeps, bound);
-            best = Some(sweeps.best()).filter(|b| b.makespan < from.makespan).cloned();
+                self.sweeps = Sweeps::new(self.problem, classes, from, random, &purse.timer("sweep"));
+            }
+            if let Some(sweeps) = &mut self.sweeps {
+                sweeps.round(from, &mut purse, for_sweeps, bound);
+                best = Some(sweeps.best()).filter(|b| b.makespan < from.makespan).cloned();
+            }
         }
         let swept = (best.as_ref().map_or(0.0, |b| from.makespan - b.makespan), purse.spent);
         let is_over = purse.left() == 0 || purse.is_empty() || purse.is_short_of(purse.one);
@@ -171,7 +173,7 @@ impl<'p> Lane<'p> {
         let random = Random::new(self.seed, self.stream + 1);
         match &mut self.walk {
             Some(walk) => walk.start_from(from),
-            None => self.walk = Some(Search::new(self.problem, from, random)),
+            None => self.walk = Some(Search::new(self.problem, from, random, &purse.timer("walk"))),
         }
         if let Some(walk) = &mut self.walk {
             let left = purse.left();

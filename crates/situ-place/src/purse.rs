@@ -1,6 +1,7 @@
 //! What a search has left to spend: moves, time, and whether somebody asked it to stop.
 
 use crate::placer::{Budget, Deadline};
+use crate::timer::Timer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,17 +13,32 @@ pub(crate) struct Purse {
     pub one: f64,
     clock: Deadline,
     stop: Option<Arc<AtomicBool>>,
-    /// The next count of moves at which the clock is read.
+    /// The next count of moves at which the clock is read, the moves between two looks, and when the last was.
     look: u64,
+    between: u64,
+    looked: f64,
     over: bool,
+    seconds: Option<f64>,
 }
 
-/// Moves between two looks at the clock.
+/// Moves between two looks at the clock, at most; fewer where they take longer than a look should be apart, in seconds.
 const BETWEEN_LOOKS: u64 = 32;
+const APART: f64 = 1e-3;
 
 impl Purse {
     pub(crate) fn new(budget: &Budget, clock: Deadline, one: f64) -> Purse {
-        Purse { moves: budget.moves, spent: 0, one, clock, stop: budget.stop.clone(), look: 0, over: false }
+        Purse {
+            moves: budget.moves,
+            spent: 0,
+            one,
+            clock,
+            stop: budget.stop.clone(),
+            look: 0,
+            between: 1,
+            looked: 0.0,
+            over: false,
+            seconds: budget.seconds,
+        }
     }
 
     /// A purse with some of the moves, for one of several searches.
@@ -46,10 +62,28 @@ impl Purse {
 
     pub(crate) fn is_empty(&mut self) -> bool {
         if self.spent >= self.look {
-            self.look = self.spent + BETWEEN_LOOKS;
             self.over |= self.is_over();
+            self.pace();
+            self.look = self.spent + self.between;
         }
         self.over || self.spent >= self.moves
+    }
+
+    /// Looks more often where moves are slow. Without seconds nothing depends on when it is looked.
+    fn pace(&mut self) {
+        if self.seconds.is_none() {
+            self.between = BETWEEN_LOOKS;
+            return;
+        }
+        let now = self.elapsed();
+        let slow = now - std::mem::replace(&mut self.looked, now) > APART;
+        self.between = if slow { self.between.div_ceil(4) } else { (2 * self.between).min(BETWEEN_LOOKS) };
+    }
+
+    /// A timer that is over when the purse's time is.
+    pub(crate) fn timer(&self, name: &'static str) -> Timer {
+        let budget = Budget { seconds: self.seconds, stop: self.stop.clone(), ..Budget::default() };
+        Timer::new(name, &budget, self.clock)
     }
 
     /// Whether something that takes so many seconds would not be done in time.

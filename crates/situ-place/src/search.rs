@@ -16,6 +16,7 @@ use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::purse::Purse;
 use crate::random::Random;
+use crate::timer::Timer;
 
 /// How much the first threshold of a round may lengthen the step, as a share of it, and the last.
 const WARM: f64 = 0.01;
@@ -45,7 +46,7 @@ pub(crate) struct Search<'p> {
 }
 
 impl<'p> Search<'p> {
-    pub(crate) fn new(problem: &'p Problem, start: &Timed, random: Random) -> Search<'p> {
+    pub(crate) fn new(problem: &'p Problem, start: &Timed, random: Random, timer: &Timer) -> Search<'p> {
         Search {
             problem,
             best_makespan: start.makespan,
@@ -57,7 +58,8 @@ impl<'p> Search<'p> {
             critical_is_stale: true,
             chunk: Vec::new(),
             in_chunk: vec![false; problem.units.len()],
-            blocks: groupings(problem),
+            // Without them there are fewer sorts of moves.
+            blocks: groupings(problem, timer).unwrap_or_default(),
         }
     }
 

@@ -17,11 +17,13 @@ use crate::busy::Busy;
 use crate::error::{MemoryShortage, PlaceError};
 use crate::placement::{Schedule, Transfer};
 use crate::problem::{NONE, Problem, Route};
+use crate::timer::Timer;
 pub(crate) use clock::Clock;
 use delay::Delays;
 use peak::peaks;
 pub(crate) use peak::{all_fits, static_bytes};
 use sort::sort_by_time;
+use std::collections::HashMap;
 
 /// The times that follow from a schedule.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,12 +43,16 @@ pub struct Timeline {
 impl Timeline {
     /// The device whose memory is exceeded the most, and by how many bytes.
     pub fn excess(&self, problem: &Problem) -> Option<(usize, f64)> {
-        let over = self.peak_memory.iter().enumerate().filter_map(|(d, &peak)| {
-            let limit = problem.devices[d].memory?;
-            (peak > problem.limit(d)).then_some((d, peak - limit))
-        });
-        over.max_by(|a, b| a.1.total_cmp(&b.1))
+        excess(problem, &self.peak_memory)
     }
+}
+
+fn excess(problem: &Problem, peak_memory: &[f64]) -> Option<(usize, f64)> {
+    let over = peak_memory.iter().enumerate().filter_map(|(d, &peak)| {
+        let limit = problem.devices[d].memory?;
+        (peak > problem.limit(d)).then_some((d, peak - limit))
+    });
+    over.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// Times a schedule within the memory limits.
@@ -58,15 +64,25 @@ pub fn simulate(problem: &Problem, schedule: &Schedule) -> Result<Timeline, Plac
     Run::new(problem, schedule, Some(Delays::new(problem, schedule)?)).timeline()
 }
 
-/// The makespan of a schedule within the memory limits: as [`simulate`], without what only answers need.
-pub(crate) fn makespan(problem: &Problem, schedule: &Schedule) -> Result<f64, PlaceError> {
+/// The makespan of a schedule within the memory limits: as [`simulate`], without what only answers need, if there is
+/// time for it.
+pub(crate) fn makespan_in(problem: &Problem, schedule: &Schedule, timer: &Timer) -> Result<f64, PlaceError> {
+    // What is made for each node, resident, device and channel at once.
+    let residents = problem.residents.len() * problem.device_count();
+    timer.spend(2 * problem.node_count() + residents + 8 * problem.routes.channels)?;
     let fixed = static_bytes(problem, &schedule.devices);
-    if problem.outputs_count() && !all_fits(problem, &schedule.devices, |d| fixed[d]) {
-        return Ok(simulate(problem, schedule)?.makespan);
-    }
-    delay::require_room(problem, &fixed)?;
     let mut run = Run::new(problem, schedule, None);
-    run.run()?;
+    if problem.outputs_count() && !all_fits(problem, &schedule.devices, |d| fixed[d]) {
+        run.run_in(timer)?;
+        let makespan = run.makespan();
+        if excess(problem, &peaks(&run, makespan)).is_none() {
+            return Ok(makespan);
+        }
+        run = Run::new(problem, schedule, Some(Delays::new(problem, schedule)?));
+    } else {
+        delay::require_room(problem, &fixed)?;
+    }
+    run.run_in(timer)?;
     Ok(run.makespan())
 }
 
@@ -98,26 +114,41 @@ struct Copied {
     node: u32,
     from: u16,
     to: u16,
-    /// The copy of the same output that was made before this one, or [`NONE`].
+    /// The copy of the same output that was made before this one, or [`NONE`]; and how many there are.
     before: u32,
+    earlier: u16,
 }
+
+/// More copies of one output than this are found by a table.
+const MANY: u16 = 16;
 
 /// The copies of every node's output, in the order in which they were made.
 struct Copies {
     all: Vec<Copied>,
     /// The place of each node's newest copy, or [`NONE`].
     newest: Vec<u32>,
+    /// The places of copies of outputs that have many, by node and device.
+    of_many: HashMap<(u32, u16), u32>,
 }
 
 impl Copies {
     fn new(nodes: usize) -> Copies {
-        Copies { all: Vec::with_capacity(nodes), newest: vec![NONE; nodes] }
+        Copies { all: Vec::with_capacity(nodes), newest: vec![NONE; nodes], of_many: HashMap::new() }
     }
 
     fn add(&mut self, copy: Copied) {
         let place = self.all.len() as u32;
         let before = std::mem::replace(&mut self.newest[copy.node as usize], place);
-        self.all.push(Copied { before, ..copy });
+        let earlier = if before == NONE { 0 } else { self.all[before as usize].earlier + 1 };
+        self.all.push(Copied { before, earlier, ..copy });
+        if earlier == MANY {
+            let places: Vec<usize> = self.of(copy.node as usize).collect();
+            for place in places {
+                self.of_many.insert((copy.node, self.all[place].to), place as u32);
+            }
+        } else if earlier > MANY {
+            self.of_many.insert((copy.node, copy.to), place);
+        }
     }
 
     /// The places of a node's copies.
@@ -130,6 +161,10 @@ impl Copies {
     /// The copy of a node's output on a device.
     #[inline]
     fn to(&self, node: usize, device: u16) -> Option<usize> {
+        let newest = self.newest[node];
+        if newest != NONE && self.all[newest as usize].earlier >= MANY {
+            return self.of_many.get(&(node as u32, device)).map(|&place| place as usize);
+        }
         self.of(node).find(|&copy| self.all[copy].to == device)
     }
 
@@ -178,6 +213,14 @@ impl<'a> Run<'a> {
 
     fn run(&mut self) -> Result<(), PlaceError> {
         self.order.iter().try_for_each(|&node| self.run_node(node as usize))
+    }
+
+    fn run_in(&mut self, timer: &Timer) -> Result<(), PlaceError> {
+        let delayed = if self.delays.is_some() { 8 } else { 1 };
+        self.order.iter().try_for_each(|&node| {
+            timer.spend(delayed * (8 + 4 * self.problem.inputs.row(node as usize).len()))?;
+            self.run_node(node as usize)
+        })
     }
 
     fn makespan(&self) -> f64 {
@@ -270,7 +313,16 @@ impl<'a> Run<'a> {
     }
 
     fn add_copy(&mut self, node: usize, from: u16, to: u16, start: f64, finish: f64, bytes: f64) -> f64 {
-        self.copies.add(Copied { start, finish, bytes, node: node as u32, from, to, before: NONE });
+        self.copies.add(Copied {
+            start,
+            finish,
+            bytes,
+            node: node as u32,
+            from,
+            to,
+            before: NONE,
+            earlier: 0,
+        });
         if let Some(delays) = &mut self.delays {
             delays.copied(node, from, to, start, finish, bytes);
         }

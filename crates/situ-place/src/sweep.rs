@@ -16,7 +16,8 @@ use crate::partial::Direction;
 use crate::problem::Problem;
 use crate::purse::Purse;
 use crate::random::Random;
-use crate::simulate::{makespan, starts};
+use crate::simulate::starts;
+use crate::timer::Timer;
 
 /// How much longer a step may get and be kept, as a share of it: at the beginning of a round and at its end.
 const WARM: f64 = 1e-3;
@@ -40,19 +41,26 @@ pub(crate) struct Sweeps<'p> {
 }
 
 impl<'p> Sweeps<'p> {
-    pub(crate) fn new(problem: &'p Problem, classes: &Classes, start: &Timed, random: Random) -> Sweeps<'p> {
+    /// None where there is no time for it.
+    pub(crate) fn new(
+        problem: &'p Problem,
+        classes: &Classes,
+        start: &Timed,
+        random: Random,
+        timer: &Timer,
+    ) -> Option<Sweeps<'p>> {
         let nodes = problem.node_count();
-        Sweeps {
+        Some(Sweeps {
             problem,
             random,
-            prices: area::reduced_costs(problem, classes),
+            prices: area::reduced_costs(problem, classes, timer).ok()?,
             slots: slots(problem),
             best: start.clone(),
             now: start.clone(),
             start: vec![0.0; nodes],
             free: vec![false; nodes],
             keys: vec![0.0; nodes],
-        }
+        })
     }
 
     pub(crate) fn best(&self) -> &Timed {
@@ -67,6 +75,7 @@ impl<'p> Sweeps<'p> {
         self.now = from.clone();
         self.find_starts();
         let price = price(self.problem);
+        let timer = purse.timer("sweep");
         let begun = purse.spent;
         let mut slowest = 2.0 * purse.one;
         let mut clock = purse.elapsed();
@@ -75,7 +84,7 @@ impl<'p> Sweeps<'p> {
             let progress = (purse.spent - begun) as f64 / moves as f64;
             purse.spend(price);
             let heat = WARM * (COLD / WARM).powf(progress);
-            if let Some(timed) = self.sweep() {
+            if let Some(timed) = self.sweep(&timer) {
                 self.weigh(timed, heat);
             }
             let now = purse.elapsed();
@@ -138,8 +147,8 @@ impl<'p> Sweeps<'p> {
         }
     }
 
-    /// Back and forth once; none where the result does not fit the memory.
-    fn sweep(&mut self) -> Option<Timed> {
+    /// Back and forth once; none where the result does not fit the memory, or the time is over.
+    fn sweep(&mut self, timer: &Timer) -> Option<Timed> {
         let problem = self.problem;
         self.choose_free();
         self.choose_keys();
@@ -149,15 +158,15 @@ impl<'p> Sweeps<'p> {
         let (free, keys, devices) = (&self.free, &self.keys, &self.now.schedule.devices);
         let stay = |n: usize| (!free[n]).then_some(devices[n]);
         let back =
-            list::schedule(problem, Direction::Backward, |n| keys[n], Some(&penalties), stay, 1.0).ok()?;
+            list::schedule(problem, Direction::Backward, |n| keys[n], Some(&penalties), stay, 1.0, timer)
+                .ok()?;
         // Counted back from the end, a node's finish is how long before the end it starts.
         let (before_end, devices) = (back.finish, back.devices);
         let stay = |n: usize| (!(free_both_ways && free[n])).then_some(devices[n]);
+        let key = |n: usize| before_end[n];
         let forth =
-            list::schedule(problem, Direction::Forward, |n| before_end[n], Some(&penalties), stay, 1.0)
-                .ok()?;
-        let schedule = forth.schedule();
-        Some(Timed { makespan: makespan(problem, &schedule).ok()?, schedule })
+            list::schedule(problem, Direction::Forward, key, Some(&penalties), stay, 1.0, timer).ok()?;
+        Timed::new(problem, forth.schedule(), timer).ok()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::partial::{NOWHERE, fixed_devices};
 use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::ranks::{Currency, tails, upward};
+use crate::timer::Timer;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -25,6 +26,9 @@ const STEPS: f64 = 4.0;
 const TRIES: usize = 16;
 /// From this many nodes on, one ranking must do.
 const LARGE: usize = 3000;
+
+/// No class at all.
+const NONE_OF_THEM: usize = usize::MAX;
 
 /// See the module's page.
 pub struct Affinity;
@@ -38,39 +42,61 @@ impl Constructive for Affinity {
         3.0
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let classes = Classes::new(problem);
         let mut best = Best::default();
         let mut offer = |keys: &[i64], rank: &[f64]| {
-            let found = Pool::new(problem, &classes, keys, rank, share).run();
-            best.offer(found.and_then(|schedule| Timed::new(problem, schedule)));
+            let found = Pool::new(problem, &classes, keys, rank, share).run(timer);
+            best.offer(found.and_then(|schedule| Timed::new(problem, schedule, timer)));
         };
-        let rank = upward(problem, Currency::Best);
-        offer(&affinities(problem, &classes), &rank);
-        let shares = Shares::new(problem, &classes);
-        offer(&shares.keys, &shares.rank);
-        if problem.node_count() <= LARGE {
-            offer(&affinities(problem, &classes), &upward(problem, Currency::Mean));
-            offer(&shares.keys, &rank);
-        }
-        best.get(Constructive::name(self))
+        // What is found before the time is over counts, whatever comes after it.
+        let late = offer_all(problem, &classes, timer, &mut offer).err();
+        best.get(Constructive::name(self)).map_err(|error| late.unwrap_or(error))
     }
 }
 
+fn offer_all(
+    problem: &Problem,
+    classes: &Classes,
+    timer: &Timer,
+    offer: &mut dyn FnMut(&[i64], &[f64]),
+) -> Result<(), PlaceError> {
+    let rank = upward(problem, Currency::Best);
+    let affinities = affinities(problem, classes, timer)?;
+    offer(&affinities, &rank);
+    let shares = Shares::new(problem, classes, timer)?;
+    offer(&shares.keys, &shares.rank);
+    if problem.node_count() <= LARGE && !timer.is_over() {
+        offer(&affinities, &upward(problem, Currency::Mean));
+        offer(&shares.keys, &rank);
+    }
+    Ok(())
+}
+
 /// Node × class → how much better the class is at the node than the best other one, in steps.
-fn affinities(problem: &Problem, classes: &Classes) -> Vec<i64> {
+fn affinities(problem: &Problem, classes: &Classes, timer: &Timer) -> Result<Vec<i64>, PlaceError> {
     let count = classes.len();
     let mut keys = vec![0; problem.node_count() * count];
     for node in 0..problem.node_count() {
+        timer.spend(8 * count)?;
         let seconds = |k: usize| problem.seconds(node, classes.first[k].into());
+        // The best class, and the best of the others: every class is held against one of the two.
+        let (mut best, mut second) = ((f64::INFINITY, NONE_OF_THEM), f64::INFINITY);
         for k in 0..count {
-            let others = (0..count).filter(|&other| other != k).map(seconds).fold(f64::INFINITY, f64::min);
+            if seconds(k) < best.0 {
+                (best, second) = ((seconds(k), k), best.0);
+            } else {
+                second = second.min(seconds(k));
+            }
+        }
+        for k in 0..count {
+            let others = if k == best.1 { second } else { best.0 };
             let ratio = others / seconds(k);
             let steps = if ratio.is_nan() { 0.0 } else { (ratio.log2() * STEPS).round() };
             keys[node * count + k] = steps.clamp(-1e6, 1e6) as i64;
         }
     }
-    keys
+    Ok(keys)
 }
 
 /// The nodes shared out by the area bound: node × class → 1 for its own class, else 0; and how urgent they are there.
@@ -80,9 +106,9 @@ struct Shares {
 }
 
 impl Shares {
-    fn new(problem: &Problem, classes: &Classes) -> Shares {
+    fn new(problem: &Problem, classes: &Classes, timer: &Timer) -> Result<Shares, PlaceError> {
         let (count, devices) = (classes.len(), problem.device_count());
-        let costs = area::reduced_costs(problem, classes);
+        let costs = area::reduced_costs(problem, classes, timer)?;
         let mut keys = vec![0; problem.node_count() * count];
         let mut home = vec![0u16; problem.node_count()];
         for node in 0..problem.node_count() {
@@ -95,7 +121,7 @@ impl Shares {
         for (node, rank) in rank.iter_mut().enumerate() {
             *rank += problem.seconds(node, home[node].into());
         }
-        Shares { keys, rank }
+        Ok(Shares { keys, rank })
     }
 }
 
@@ -156,15 +182,16 @@ impl<'p> Pool<'p> {
         }
     }
 
-    fn run(mut self) -> Result<Schedule, PlaceError> {
+    fn run(mut self, timer: &Timer) -> Result<Schedule, PlaceError> {
         for node in 0..self.waiting.len() {
             if self.waiting[node] == 0 {
+                timer.spend(self.problem.device_count())?;
                 self.make_ready(node);
             }
         }
         let mut now = 0.0;
         loop {
-            self.serve(now);
+            self.serve(now, timer)?;
             let Some(Reverse((_, node, slot))) = self.events.pop() else { break };
             let (node, slot) = (node as usize, slot as usize);
             // A node that was taken over ends elsewhere.
@@ -177,6 +204,7 @@ impl<'p> Pool<'p> {
             for &reader in self.problem.readers.row(node) {
                 self.waiting[reader as usize] -= 1;
                 if self.waiting[reader as usize] == 0 {
+                    timer.spend(self.problem.device_count())?;
                     self.make_ready(reader as usize);
                 }
             }
@@ -195,8 +223,8 @@ impl<'p> Pool<'p> {
 
     fn make_ready(&mut self, node: usize) {
         for class in 0..self.classes.len() {
-            let may = |d: &u16| self.problem.unit_of(node).allowed.contains(d);
-            if self.classes.members[class].iter().any(may) {
+            // Where one of a class may run, so may all.
+            if self.problem.unit_of(node).allowed.binary_search(&self.classes.first[class]).is_ok() {
                 let item = self.item(node, class);
                 self.ready[class].insert(item);
             }
@@ -204,11 +232,14 @@ impl<'p> Pool<'p> {
     }
 
     /// Gives every idle slot something to do, as far as there is something.
-    fn serve(&mut self, now: f64) {
+    fn serve(&mut self, now: f64, timer: &Timer) -> Result<(), PlaceError> {
+        timer.spend(self.slots.len())?;
         for slot in 0..self.slots.len() {
             if self.slots[slot].1.is_some() {
                 continue;
             }
+            // Every other slot is looked at, and of every class the ready nodes.
+            timer.spend(4 * self.slots.len() + 16 * self.classes.len())?;
             let device = self.slots[slot].0;
             if let Some(node) = self.best_for(device) {
                 for class in 0..self.classes.len() {
@@ -224,6 +255,7 @@ impl<'p> Pool<'p> {
                 self.begin(node, slot, now);
             }
         }
+        Ok(())
     }
 
     fn best_for(&self, device: u16) -> Option<usize> {

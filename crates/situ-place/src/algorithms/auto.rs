@@ -13,10 +13,19 @@ use crate::portfolio::{Means, improve};
 use crate::problem::Problem;
 use crate::purse::Purse;
 use crate::simulate::{Timeline, simulate};
+use crate::timer::Timer;
 
 /// How long it takes to find the bound, and to finish the answer, in times of the first algorithm.
 const BOUND: f64 = 4.0;
 const FINISH: f64 = 1.0;
+
+/// The share of the time that the first algorithm has before it is hurried.
+const FIRST_SHARE: f64 = 0.4;
+/// How long each of the others may take: so many times what it should, or a share of what is left where that is more.
+const PATIENCE: f64 = 4.0;
+const SHARE_OF_EACH: f64 = 0.3;
+/// Seconds that may be added while there is no answer at all.
+const GRACE: f64 = 1.0;
 
 /// What the first algorithm takes at most, in seconds for each pair of a node and a device.
 const MOST_PER_PAIR: f64 = 5e-7;
@@ -82,7 +91,8 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
     let start = begin(name, problem, budget, clock)?;
     let end = clock.with_spare(start.one).sooner(FINISH * start.one);
     // An earlier placement is improved at once, and so is one of which no better bound is found in time.
-    let classes = if start.timeline.is_some() { None } else { Some(Classes::new(problem)) };
+    let is_quick = start.timeline.is_some() || budget.is_stopped();
+    let classes = if is_quick { None } else { Some(Classes::new(problem)) };
     let Some(classes) = classes.filter(|classes| are_affordable(problem, classes, end.left())) else {
         let (before, least) = (start.timed.makespan, quick_bound(problem));
         let mut purse = Purse::new(budget, end, start.one);
@@ -129,12 +139,15 @@ fn in_blocks(problem: &Problem, best: Timed, budget: &Budget, purse: &mut Purse)
     if part.moves < problem.node_count() as u64 || part.is_short_of(4.0 * Blocks.effort() * purse.one) {
         return best;
     }
-    let Some((coarse, start)) = blocks::promising(problem, best.makespan, WORSE) else { return best };
+    let timer = part.timer("blocks");
+    let Some((coarse, start)) = blocks::promising(problem, best.makespan, WORSE, &timer) else {
+        return best;
+    };
     // Its times are not the answer's: nobody is told of them.
     let budget = Budget { watch: None, ..budget.clone() };
     let found = improve(&coarse.problem, start, 0.0, Means::Both, &budget, &mut part);
     purse.spend(part.spent);
-    let lifted = coarse.lift(problem, &found.schedule).ok();
+    let lifted = coarse.lift(problem, &found.schedule, &purse.timer("blocks")).ok();
     lifted.filter(|lifted| lifted.makespan < best.makespan).unwrap_or(best)
 }
 
@@ -161,15 +174,31 @@ fn begin(name: &str, problem: &Problem, budget: &Budget, clock: Deadline) -> Res
     for algorithm in CONSTRUCTIVE {
         let needed = one.unwrap_or(0.0) * (algorithm.effort() + FINISH);
         let is_late = clock.with_spare(one.unwrap_or(0.0)).sooner(needed).passed();
-        if best.is_found() && is_late {
+        if best.is_found() && (is_late || budget.is_stopped()) {
             continue;
         }
-        best.offer(within_memory(algorithm, problem));
+        let end = match one {
+            // What must be done whatever the time is hurried while there is enough left for the rest.
+            None => clock.share(FIRST_SHARE),
+            // An answer a little late is better than none.
+            Some(_) if !best.is_found() => clock.sooner(-GRACE),
+            Some(one) => {
+                let end = clock.with_spare(one).sooner(FINISH * one);
+                let left = end.left().unwrap_or(0.0);
+                end.within((PATIENCE * algorithm.effort() * one).max(left * SHARE_OF_EACH))
+            }
+        };
+        best.offer(within_memory(algorithm, problem, &Timer::new(algorithm.name(), budget, end)));
         // A machine that was busy with something else for a moment makes a small graph no large one.
         let most = MOST_PER_PAIR * (problem.node_count() * (problem.device_count() + 8)) as f64;
         one.get_or_insert_with(|| clock.elapsed().min(most));
     }
     // Where no algorithm found room, say what is certain rather than what one of them stumbled over.
-    let timed = best.get(name).map_err(|error| impossible(problem).unwrap_or(error))?;
+    let certain = |error| match (impossible(problem), error) {
+        (Some(impossible), _) => impossible,
+        (None, PlaceError::Time { seconds, .. }) => PlaceError::Time { algorithm: name.to_owned(), seconds },
+        (None, error) => error,
+    };
+    let timed = best.get(name).map_err(certain)?;
     Ok(Start { timed, one: one.unwrap_or(0.0), timeline: None })
 }

@@ -10,6 +10,8 @@ use crate::dominators::Dominators;
 use crate::error::PlaceError;
 use crate::partial::Direction;
 use crate::problem::{Csr, NONE, Problem};
+use crate::timer::Timer;
+use std::sync::Arc;
 
 /// The most work in a block, in times of a mean copy.
 const SIZES: [f64; 5] = [1.5, 3.0, 6.0, 16.0, 48.0];
@@ -30,22 +32,34 @@ impl Constructive for Blocks {
         8.0
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
-        for coarse in coarsened(problem) {
-            for algorithm in [&Heft as &dyn Constructive, &Etf, &Peft] {
-                if let Ok(found) = algorithm.schedule(&coarse.problem, share) {
-                    best.offer(coarse.lift(problem, &found.schedule));
-                }
+        for grouping in groupings(problem, timer)? {
+            match Coarse::new(problem, grouping.of, timer) {
+                Ok(Some(coarse)) => offer(&mut best, problem, &coarse, share, timer),
+                Ok(None) => {}
+                Err(late) => best.offer(Err(late)),
+            }
+            if timer.is_over() {
+                break;
             }
         }
         best.get(Constructive::name(self))
     }
 }
 
-/// The problem with blocks for nodes, in larger and larger blocks.
-fn coarsened(problem: &Problem) -> impl Iterator<Item = Coarse> + '_ {
-    groupings(problem).into_iter().filter_map(|grouping| Coarse::new(problem, grouping.of))
+fn offer(best: &mut Best, problem: &Problem, coarse: &Coarse, share: f64, timer: &Timer) {
+    for algorithm in [&Heft as &dyn Constructive, &Etf, &Peft] {
+        match algorithm.schedule(&coarse.problem, share, timer) {
+            Ok(found) => best.offer(coarse.lift(problem, &found.schedule, timer)),
+            Err(late @ PlaceError::Time { .. }) => best.offer(Err(late)),
+            // It is of a problem that nobody has.
+            Err(_) => {}
+        }
+        if timer.is_over() {
+            break;
+        }
+    }
 }
 
 /// The nodes in blocks: which are together.
@@ -55,13 +69,13 @@ pub(crate) struct Grouping {
 }
 
 /// The nodes in smaller and in larger blocks; none where there are none of more than one node.
-pub(crate) fn groupings(problem: &Problem) -> Vec<Grouping> {
-    let copy = mean_copy(problem);
+pub(crate) fn groupings(problem: &Problem, timer: &Timer) -> Result<Vec<Grouping>, PlaceError> {
+    let copy = mean_copy(problem, timer)?;
     let blocks = Finder::new(problem);
     let mut last = problem.node_count();
     let mut found = Vec::new();
     for size in SIZES {
-        let of = blocks.clusters(size * copy);
+        let of = blocks.clusters(size * copy, timer)?;
         let count = of.iter().max().map_or(0, |&c| c as usize + 1);
         if (count as f64) < WORTH * last as f64 {
             last = count;
@@ -69,17 +83,26 @@ pub(crate) fn groupings(problem: &Problem) -> Vec<Grouping> {
             found.push(Grouping { of, members });
         }
     }
-    found
+    Ok(found)
 }
 
 /// Of the problems with blocks for nodes the one with the best schedule, and that schedule of blocks; none where blocks
-/// are worse by more than `worse` than a makespan.
-pub(crate) fn promising(problem: &Problem, makespan: f64, worse: f64) -> Option<(Coarse, Timed)> {
+/// are worse by more than `worse` than a makespan, or were not found in time.
+pub(crate) fn promising(
+    problem: &Problem,
+    makespan: f64,
+    worse: f64,
+    timer: &Timer,
+) -> Option<(Coarse, Timed)> {
     let mut best: Option<(f64, Coarse, Timed)> = None;
-    for coarse in coarsened(problem) {
-        let found = [&Heft as &dyn Constructive, &Etf].map(|a| within_memory(a, &coarse.problem));
+    for grouping in groupings(problem, timer).ok()? {
+        if timer.is_over() {
+            break;
+        }
+        let Ok(Some(coarse)) = Coarse::new(problem, grouping.of, timer) else { continue };
+        let found = [&Heft as &dyn Constructive, &Etf].map(|a| within_memory(a, &coarse.problem, timer));
         let lifted = found.into_iter().flatten().filter_map(|found| {
-            let lifted = coarse.lift(problem, &found.schedule).ok()?;
+            let lifted = coarse.lift(problem, &found.schedule, timer).ok()?;
             Some((lifted.makespan, found))
         });
         let Some((lifted, found)) = lifted.min_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
@@ -91,14 +114,31 @@ pub(crate) fn promising(problem: &Problem, makespan: f64, worse: f64) -> Option<
 }
 
 /// The mean over edges of the dearest copy between two devices.
-fn mean_copy(problem: &Problem) -> f64 {
+fn mean_copy(problem: &Problem, timer: &Timer) -> Result<f64, PlaceError> {
+    let slowest = problem.routes.slowest();
+    timer.spend(problem.device_count() * problem.device_count())?;
+    let mut sum = 0.0;
+    for (e, edge) in problem.edges.iter().enumerate() {
+        sum += if edge.price == NONE {
+            timer.spend(slowest.len())?;
+            slowest.iter().map(|way| way.0 + edge.bytes * way.1).fold(0.0, f64::max)
+        } else {
+            dearest(problem, e as u32, timer)?
+        };
+    }
+    Ok(sum / problem.edges.len().max(1) as f64)
+}
+
+/// The dearest copy of an edge that has prices of its own.
+fn dearest(problem: &Problem, edge: u32, timer: &Timer) -> Result<f64, PlaceError> {
     let count = problem.device_count() as u16;
-    let pairs = || (0..count).flat_map(|a| (0..count).map(move |b| (a, b)));
-    let copy = |e: u32| {
-        let seconds = pairs().map(|(a, b)| problem.edge_copy(e, a, b)).filter(|s| s.is_finite());
-        seconds.fold(0.0, f64::max)
-    };
-    (0..problem.edges.len() as u32).map(copy).sum::<f64>() / problem.edges.len().max(1) as f64
+    let mut most = 0.0f64;
+    for a in 0..count {
+        timer.spend(2 * count as usize)?;
+        let seconds = (0..count).map(|b| problem.edge_copy(edge, a, b)).filter(|s| s.is_finite());
+        most = seconds.fold(most, f64::max);
+    }
+    Ok(most)
 }
 
 struct Finder<'p> {
@@ -118,35 +158,42 @@ impl<'p> Finder<'p> {
     }
 
     /// The cluster of each node; blocks have at most so much work, at the least costs.
-    fn clusters(&self, most: f64) -> Vec<u32> {
+    fn clusters(&self, most: f64, timer: &Timer) -> Result<Vec<u32>, PlaceError> {
         let mut cluster = vec![NONE; self.problem.node_count()];
         let mut count = 0;
         for &exit in self.problem.order.iter().rev() {
             if cluster[exit as usize] != NONE {
                 continue;
             }
-            for node in self.block(exit, most, &cluster) {
+            for node in self.block(exit, most, &cluster, timer)? {
                 cluster[node as usize] = count;
             }
             count += 1;
         }
-        cluster
+        Ok(cluster)
     }
 
     /// The largest block that ends in a node: everything that only leads there, after some node that everything there
     /// comes from. No way leaves it and comes back: it would have to pass the end twice.
-    fn block(&self, exit: u32, most: f64, cluster: &[u32]) -> Vec<u32> {
+    fn block(&self, exit: u32, most: f64, cluster: &[u32], timer: &Timer) -> Result<Vec<u32>, PlaceError> {
         let mut block = vec![exit];
         let mut entry = self.forward.above(exit);
         while let Some(before) = entry {
-            let Some(larger) = self.between(before, exit, most, cluster) else { break };
+            let Some(larger) = self.between(before, exit, most, cluster, timer)? else { break };
             block = larger;
             entry = self.forward.above(before);
         }
-        block
+        Ok(block)
     }
 
-    fn between(&self, entry: u32, exit: u32, most: f64, cluster: &[u32]) -> Option<Vec<u32>> {
+    fn between(
+        &self,
+        entry: u32,
+        exit: u32,
+        most: f64,
+        cluster: &[u32],
+        timer: &Timer,
+    ) -> Result<Option<Vec<u32>>, PlaceError> {
         let problem = self.problem;
         let devices = &problem.unit_of(exit as usize).allowed;
         let mut block = vec![exit];
@@ -155,9 +202,11 @@ impl<'p> Finder<'p> {
             let node = block[at] as usize;
             work += problem.least[node];
             let unit = problem.unit_of(node);
-            let is_alone = unit.members.len() == 1 && cluster[node] == NONE && unit.allowed == *devices;
+            let same_devices = Arc::ptr_eq(&unit.allowed, devices) || unit.allowed == *devices;
+            let is_alone = unit.members.len() == 1 && cluster[node] == NONE && same_devices;
+            timer.spend(8 + 8 * problem.inputs.row(node).len())?;
             if !is_alone || work > most || block.len() > LARGEST {
-                return None;
+                return Ok(None);
             }
             for &input in problem.inputs.row(node) {
                 let is_inside =
@@ -168,6 +217,6 @@ impl<'p> Finder<'p> {
             }
             at += 1;
         }
-        Some(block)
+        Ok(Some(block))
     }
 }

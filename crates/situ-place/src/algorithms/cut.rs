@@ -14,6 +14,7 @@ use crate::orders::by_key;
 use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::ranks::tails;
+use crate::timer::Timer;
 use flow::Flow;
 
 /// Larger graphs are left to others: the cut would take longer than all of them.
@@ -33,7 +34,7 @@ impl Constructive for Cut {
         5.0
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         if problem.node_count() > MOST_NODES {
             let why = format!("{} nodes are too many; {MOST_NODES} at most", problem.node_count());
             return Err(PlaceError::Algorithm { algorithm: "cut".to_owned(), why });
@@ -42,7 +43,10 @@ impl Constructive for Cut {
         let twins = problem.twins();
         let firsts = (0..problem.device_count() as u16).filter(|&d| twins[d as usize] == d);
         for home in firsts {
-            best.offer(Self::from_home(problem, home, share));
+            best.offer(Self::from_home(problem, home, share, timer));
+            if timer.is_over() {
+                break;
+            }
         }
         best.get(Constructive::name(self))
     }
@@ -50,10 +54,10 @@ impl Constructive for Cut {
 
 impl Cut {
     /// Everything at home, then each other device takes the best cut of what is still there.
-    fn from_home(problem: &Problem, home: u16, share: f64) -> Result<Timed, PlaceError> {
+    fn from_home(problem: &Problem, home: u16, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let mut of_unit: Vec<u16> = problem.units.iter().map(|u| first_choice(&u.allowed, home)).collect();
         for device in (0..problem.device_count() as u16).filter(|&d| d != home) {
-            if let Some(side) = priced_cut(problem, &of_unit, home, device, share) {
+            if let Some(side) = priced_cut(problem, &of_unit, home, device, share, timer)? {
                 for (unit, _) in side.iter().enumerate().filter(|(_, there)| **there) {
                     of_unit[unit] = device;
                 }
@@ -62,7 +66,7 @@ impl Cut {
         let devices: Vec<u16> = problem.nodes.iter().map(|n| of_unit[n.unit as usize]).collect();
         let tails = tails(problem, &devices);
         let order = by_key(problem, |n| tails[n] + problem.seconds(n, devices[n].into()));
-        Timed::new(problem, Schedule { devices, order })
+        Timed::new(problem, Schedule { devices, order }, timer)
     }
 }
 
@@ -71,7 +75,14 @@ fn first_choice(allowed: &[u16], home: u16) -> u16 {
 }
 
 /// Which of the groups at home go to a device: the cheapest cut whose groups fit its memory.
-fn priced_cut(problem: &Problem, of_unit: &[u16], home: u16, device: u16, share: f64) -> Option<Vec<bool>> {
+fn priced_cut(
+    problem: &Problem,
+    of_unit: &[u16],
+    home: u16,
+    device: u16,
+    share: f64,
+    timer: &Timer,
+) -> Result<Option<Vec<bool>>, PlaceError> {
     let bytes = |side: &[bool]| {
         let mut fill = Fill::new(problem);
         for (unit, &there) in side.iter().enumerate() {
@@ -82,9 +93,9 @@ fn priced_cut(problem: &Problem, of_unit: &[u16], home: u16, device: u16, share:
         fill.used(device.into())
     };
     let limit = problem.limit(device.into()) * share;
-    let free = cut(problem, of_unit, home, device, 0.0);
+    let free = cut(problem, of_unit, home, device, 0.0, timer)?;
     if bytes(&free) <= limit {
-        return Some(free);
+        return Ok(Some(free));
     }
     // A price at which a byte costs as much as the work that could be saved, and then by halves.
     let work: f64 = (0..problem.node_count()).map(|n| finite(problem.seconds(n, home.into()))).sum();
@@ -93,7 +104,7 @@ fn priced_cut(problem: &Problem, of_unit: &[u16], home: u16, device: u16, share:
     for _ in 0..PRICES {
         let price = if found.is_none() && low > 0.0 { high * 4.0 } else { f64::midpoint(low, high) };
         high = high.max(price);
-        let side = cut(problem, of_unit, home, device, price);
+        let side = cut(problem, of_unit, home, device, price, timer)?;
         if bytes(&side) <= limit {
             high = price;
             found = Some(side);
@@ -101,7 +112,7 @@ fn priced_cut(problem: &Problem, of_unit: &[u16], home: u16, device: u16, share:
             low = price;
         }
     }
-    found
+    Ok(found)
 }
 
 fn finite(seconds: f64) -> f64 {
@@ -109,7 +120,16 @@ fn finite(seconds: f64) -> f64 {
 }
 
 /// The least sum of work, copies and priced bytes; true for the groups on the device's side.
-fn cut(problem: &Problem, of_unit: &[u16], home: u16, device: u16, price: f64) -> Vec<bool> {
+fn cut(
+    problem: &Problem,
+    of_unit: &[u16],
+    home: u16,
+    device: u16,
+    price: f64,
+    timer: &Timer,
+) -> Result<Vec<bool>, PlaceError> {
+    // The network is built of some dozens of small lists for each node and edge.
+    timer.spend(20 * (problem.units.len() + problem.node_count() + problem.edges.len()))?;
     let units = problem.units.len();
     let (source, sink) = (units, units + 1);
     let mut flow = Flow::new(units + 2);
@@ -154,8 +174,7 @@ fn cut(problem: &Problem, of_unit: &[u16], home: u16, device: u16, price: f64) -
             flow.edge(reader, at_home, f64::INFINITY, 0.0);
         }
     }
-    let reached = flow.reached_after_max_flow(source, sink);
-    (0..units)
-        .map(|u| !reached[u] && of_unit[u] == home && problem.units[u].allowed.contains(&device))
-        .collect()
+    let reached = flow.reached_after_max_flow(source, sink, timer)?;
+    let goes = |u: usize| !reached[u] && of_unit[u] == home && problem.units[u].allowed.contains(&device);
+    Ok((0..units).map(goes).collect())
 }

@@ -9,6 +9,7 @@ use crate::error::PlaceError;
 use crate::partial::{Direction, Partial};
 use crate::problem::Problem;
 use crate::ranks::{Currency, upward};
+use crate::timer::Timer;
 use smallvec::SmallVec;
 
 /// How many of the most urgent ready nodes are looked at: what is beyond rarely starts soonest, and the work would
@@ -36,7 +37,7 @@ impl Constructive for Etf {
         5.0
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let rank = upward(problem, Currency::Mean);
         let mut waiting: Vec<u32> =
             (0..problem.node_count()).map(|n| problem.in_edges.row(n).len() as u32).collect();
@@ -44,11 +45,18 @@ impl Constructive for Etf {
         let exact = problem.node_count() <= LARGE;
         let mut partial = Partial::new(problem, share, Direction::Forward);
         let sources = (0..waiting.len() as u32).filter(|&n| waiting[n as usize] == 0);
-        let mut ready: Vec<Ready> = sources.map(|node| Ready::new(&partial, node)).collect();
-        ready.sort_by(|a, b| urgent(a.node, b.node));
-        while let Some(first) = ready.first() {
+        let new = |partial: &Partial<'_>, node: u32| -> Result<Ready, PlaceError> {
+            timer.spend(partial.work(node as usize))?;
+            Ok(Ready::new(partial, node))
+        };
+        // The most urgent last: what is taken out is near the end.
+        let mut ready =
+            sources.map(|node| new(&partial, node)).collect::<Result<Vec<Ready>, PlaceError>>()?;
+        ready.sort_by(|a, b| urgent(b.node, a.node));
+        while let Some(first) = ready.last() {
             let mut best: Option<(f64, f64, usize, u16)> = None;
-            for (i, Ready { node, arrival }) in ready.iter().take(WIDTH).enumerate() {
+            for (i, Ready { node, arrival }) in ready.iter().rev().take(WIDTH).enumerate() {
+                timer.spend(if exact { partial.work(*node as usize) } else { arrival.len() })?;
                 for &(device, there) in arrival {
                     let start = if exact {
                         partial
@@ -68,17 +76,18 @@ impl Constructive for Etf {
                 }
             }
             let Some((_, _, i, device)) = best else { return Err(partial.stuck(first.node as usize)) };
-            let node = ready.remove(i).node;
+            let node = ready.remove(ready.len() - 1 - i).node;
             partial.put(node as usize, device);
             for edge in problem.outs(node as usize) {
                 waiting[edge.to as usize] -= 1;
                 if waiting[edge.to as usize] == 0 {
-                    let at = ready.partition_point(|r| urgent(r.node, edge.to).is_lt());
-                    ready.insert(at, Ready::new(&partial, edge.to));
+                    let at = ready.partition_point(|r| urgent(r.node, edge.to).is_gt());
+                    timer.spend(ready.len() - at)?;
+                    ready.insert(at, new(&partial, edge.to)?);
                 }
             }
         }
-        Timed::new(problem, partial.schedule())
+        Timed::new(problem, partial.schedule(), timer)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::orders::{UnitGraph, by_key};
 use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::ranks::tails;
+use crate::timer::Timer;
 
 /// See the module's page.
 pub struct Greedy;
@@ -20,7 +21,7 @@ impl Constructive for Greedy {
         1.0
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let sequence = UnitGraph::new(problem).depth_first(None);
         let speed = fastest_first(problem);
         let mut fill = Fill::with_fixed(problem, share);
@@ -31,18 +32,21 @@ impl Constructive for Greedy {
                 of_unit[unit as usize] = device;
                 continue;
             }
-            let fits =
-                |d: &&u16| row.allowed.contains(d) && fill.fits(problem, unit as usize, usize::from(**d));
-            let Some(&device) = speed.iter().find(fits) else {
+            let fits = |d: &&u16| {
+                row.allowed.binary_search(d).is_ok() && fill.fits(problem, unit as usize, usize::from(**d))
+            };
+            let Some(at) = speed.iter().position(|d| fits(&d)) else {
                 return Err(fill.shortage(problem, unit as usize));
             };
+            let device = speed[at];
+            timer.spend(4 * (at + 1))?;
             fill.put(problem, unit as usize, device.into());
             of_unit[unit as usize] = device;
         }
         let devices: Vec<u16> = problem.nodes.iter().map(|n| of_unit[n.unit as usize]).collect();
         let tails = tails(problem, &devices);
         let order = by_key(problem, |n| tails[n] + problem.seconds(n, devices[n].into()));
-        Timed::new(problem, Schedule { devices, order })
+        Timed::new(problem, Schedule { devices, order }, timer)
     }
 }
 

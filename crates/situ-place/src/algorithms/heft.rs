@@ -1,11 +1,13 @@
 //! HEFT: nodes by the longest way to the end, each where it is done soonest, among the devices with memory left.
+//!
+//! It always has an answer: once the time is over it looks at a few devices for each node that is left, not at all.
 
 use super::{Best, Constructive, Timed};
 use crate::error::PlaceError;
 use crate::list;
-use crate::partial::Direction;
 use crate::problem::Problem;
 use crate::ranks::{Currency, upward};
+use crate::timer::Timer;
 
 /// From this many nodes on, one ranking must do.
 const LARGE: usize = 3000;
@@ -22,15 +24,19 @@ impl Constructive for Heft {
         1.0
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         let large = problem.node_count() > LARGE;
         for &currency in
             if large { &[Currency::Mean][..] } else { &[Currency::Mean, Currency::Slots, Currency::Best] }
         {
             let rank = upward(problem, currency);
-            let list = list::schedule(problem, Direction::Forward, |n| rank[n], None, |_| None, share);
-            best.offer(list.and_then(|list| Timed::new(problem, list.schedule())));
+            let list = list::in_a_hurry(problem, |n| rank[n], share, timer);
+            // What others may do without is due from this one: an answer, however late.
+            best.offer(list.and_then(|list| Timed::new(problem, list.schedule(), &Timer::never())));
+            if timer.is_over() {
+                break;
+            }
         }
         best.get(Constructive::name(self))
     }

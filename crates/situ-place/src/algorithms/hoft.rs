@@ -10,6 +10,7 @@ use crate::partial::{Direction, Partial};
 use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::ranks::{Currency, upward};
+use crate::timer::Timer;
 
 /// From this many nodes on, one ranking must do.
 const LARGE: usize = 3000;
@@ -26,14 +27,15 @@ impl Constructive for Hoft {
         2.5
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
-        let table = optimistic(problem);
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
+        let table = optimistic(problem, timer)?;
         let mut best = Best::default();
         let mut offer = |rank: &[f64]| {
-            best.offer(list(problem, rank, share).and_then(|schedule| Timed::new(problem, schedule)));
+            let list = list(problem, rank, share, timer);
+            best.offer(list.and_then(|schedule| Timed::new(problem, schedule, timer)));
         };
         offer(&by_ratio(problem, &table));
-        if problem.node_count() <= LARGE {
+        if problem.node_count() <= LARGE && !timer.is_over() {
             offer(&upward(problem, Currency::Slots));
         }
         best.get(Constructive::name(self))
@@ -41,7 +43,7 @@ impl Constructive for Hoft {
 }
 
 /// Node × device → when the node could be done there at the earliest, were all devices idle.
-fn optimistic(problem: &Problem) -> Vec<f64> {
+fn optimistic(problem: &Problem, timer: &Timer) -> Result<Vec<f64>, PlaceError> {
     let count = problem.device_count();
     let mut table = vec![f64::INFINITY; problem.node_count() * count];
     for &node in &problem.order {
@@ -51,6 +53,7 @@ fn optimistic(problem: &Problem) -> Vec<f64> {
             for &e in problem.in_edges.row(node) {
                 let from = problem.edges[e as usize].from as usize;
                 let allowed = problem.unit_of(from).allowed.iter();
+                timer.spend(allowed.len())?;
                 let sent =
                     allowed.map(|&d| table[from * count + d as usize] + problem.edge_copy(e, d, device));
                 ready = ready.max(sent.fold(f64::INFINITY, f64::min));
@@ -58,7 +61,7 @@ fn optimistic(problem: &Problem) -> Vec<f64> {
             table[node * count + device as usize] = ready + problem.seconds(node, device.into());
         }
     }
-    table
+    Ok(table)
 }
 
 /// The longest way to the end, where a node weighs as much as its worst device is worse than its best.
@@ -76,10 +79,12 @@ fn by_ratio(problem: &Problem, table: &[f64]) -> Vec<f64> {
     rank
 }
 
-fn list(problem: &Problem, rank: &[f64], share: f64) -> Result<Schedule, PlaceError> {
+fn list(problem: &Problem, rank: &[f64], share: f64, timer: &Timer) -> Result<Schedule, PlaceError> {
     let mut partial = Partial::new(problem, share, Direction::Forward);
     for node in towards(problem, Direction::Forward, |n| rank[n]) {
         let node = node as usize;
+        let readers_work = 2 * problem.readers.row(node).len() * problem.device_count();
+        timer.spend(partial.work(node) + readers_work)?;
         // The device where it is done soonest, and the one that is done soonest of those that run it fastest.
         let mut soonest: Option<(f64, u16)> = None;
         let mut fastest: Option<(f64, f64, u16)> = None;

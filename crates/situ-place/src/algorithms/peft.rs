@@ -6,6 +6,7 @@ use crate::error::PlaceError;
 use crate::list::{self, Penalties};
 use crate::partial::Direction;
 use crate::problem::Problem;
+use crate::timer::Timer;
 
 /// See the module's page.
 pub struct Peft;
@@ -19,22 +20,23 @@ impl Constructive for Peft {
         1.5
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let count = problem.device_count();
-        let table = optimistic(problem);
+        let table = optimistic(problem, timer)?;
         let mean = |n: usize| {
             let allowed = &problem.unit_of(n).allowed;
             allowed.iter().map(|&d| table[n * count + d as usize]).sum::<f64>() / allowed.len().max(1) as f64
         };
         let penalties = Penalties { table: &table, weight: 1.0 };
-        let list = list::schedule(problem, Direction::Forward, mean, Some(&penalties), |_| None, share)?;
-        Timed::new(problem, list.schedule())
+        let list =
+            list::schedule(problem, Direction::Forward, mean, Some(&penalties), |_| None, share, timer)?;
+        Timed::new(problem, list.schedule(), timer)
     }
 }
 
 /// Node × device → the least time from the end of the node there to the end of everything, each reader on its best
 /// device and all devices idle. Infinite where a reader can't be reached from.
-pub(crate) fn optimistic(problem: &Problem) -> Vec<f64> {
+pub(crate) fn optimistic(problem: &Problem, timer: &Timer) -> Result<Vec<f64>, PlaceError> {
     let count = problem.device_count();
     let mut table = vec![0.0; problem.node_count() * count];
     for &node in problem.order.iter().rev() {
@@ -43,6 +45,7 @@ pub(crate) fn optimistic(problem: &Problem) -> Vec<f64> {
             let mut longest = 0.0f64;
             for &e in problem.out_edges.row(node) {
                 let to = problem.edges[e as usize].to as usize;
+                timer.spend(problem.unit_of(to).allowed.len())?;
                 let same = problem.nodes[to].unit == problem.nodes[node].unit;
                 let mut least = f64::INFINITY;
                 for &d in problem.unit_of(to).allowed.iter() {
@@ -59,5 +62,5 @@ pub(crate) fn optimistic(problem: &Problem) -> Vec<f64> {
             table[node * count + home as usize] = longest;
         }
     }
-    table
+    Ok(table)
 }

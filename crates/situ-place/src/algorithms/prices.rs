@@ -11,6 +11,7 @@ use crate::partial::Direction;
 use crate::problem::Problem;
 use crate::ranks::{Currency, upward};
 use crate::sweep::slots;
+use crate::timer::Timer;
 
 /// How much the prices weigh, as a share of the slots that the work is spread over.
 const WEIGHTS: [f64; 3] = [0.4, 1.0, 2.0];
@@ -29,8 +30,8 @@ impl Constructive for Prices {
         2.5
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
-        let table = area::reduced_costs(problem, &Classes::new(problem));
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
+        let table = area::reduced_costs(problem, &Classes::new(problem), timer)?;
         let slots = slots(problem);
         let mut best = Best::default();
         let large = problem.node_count() > LARGE;
@@ -46,8 +47,12 @@ impl Constructive for Prices {
                     Some(&penalties),
                     |_| None,
                     share,
+                    timer,
                 );
-                best.offer(list.and_then(|list| Timed::new(problem, list.schedule())));
+                best.offer(list.and_then(|list| Timed::new(problem, list.schedule(), timer)));
+                if timer.is_over() {
+                    return best.get(Constructive::name(self));
+                }
             }
         }
         best.get(Constructive::name(self))

@@ -13,6 +13,7 @@ use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::ranks::{Currency, tails, upward};
+use crate::timer::Timer;
 
 /// Longer sequences are first cut into this many blocks of neighbours.
 const MOST_BLOCKS: usize = 600;
@@ -31,11 +32,14 @@ impl Constructive for Segments {
         10.0
     }
 
-    fn schedule(&self, problem: &Problem, share: f64) -> Result<Timed, PlaceError> {
+    fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         for sequence in sequences(problem, RANDOM_SEQUENCES) {
             for crossing in [Crossing::Sum, Crossing::Most] {
-                best.offer(cut(problem, &sequence, crossing, share));
+                best.offer(cut(problem, &sequence, crossing, share, timer));
+                if timer.is_over() {
+                    return best.get(Constructive::name(self));
+                }
             }
         }
         best.get(Constructive::name(self))
@@ -70,12 +74,13 @@ pub(crate) fn cut(
     sequence: &[u32],
     crossing: Crossing,
     share: f64,
+    timer: &Timer,
 ) -> Result<Timed, PlaceError> {
-    let of_unit = Cutting::new(problem, sequence, crossing, share).devices()?;
+    let of_unit = Cutting::new(problem, sequence, crossing, share, timer)?.devices()?;
     let devices: Vec<u16> = problem.nodes.iter().map(|n| of_unit[n.unit as usize]).collect();
     let tails = tails(problem, &devices);
     let order = by_key(problem, |n| tails[n] + problem.seconds(n, devices[n].into()));
-    Timed::new(problem, Schedule { devices, order })
+    Timed::new(problem, Schedule { devices, order }, timer)
 }
 
 struct Cutting<'a> {
@@ -89,6 +94,7 @@ struct Cutting<'a> {
     place: Vec<u32>,
     /// How much of each memory may be filled.
     share: f64,
+    timer: &'a Timer,
 }
 
 /// The least cost of a beginning of the sequence, and how it came about.
@@ -103,21 +109,32 @@ struct State {
 const UNREACHED: State = State { cost: f64::INFINITY, begin: 0, from_home: false };
 
 impl<'a> Cutting<'a> {
-    fn new(problem: &'a Problem, sequence: &'a [u32], crossing: Crossing, share: f64) -> Cutting<'a> {
+    fn new(
+        problem: &'a Problem,
+        sequence: &'a [u32],
+        crossing: Crossing,
+        share: f64,
+        timer: &'a Timer,
+    ) -> Result<Cutting<'a>, PlaceError> {
         let size = sequence.len().div_ceil(MOST_BLOCKS).max(1);
         let blocks: Vec<&[u32]> = sequence.chunks(size).collect();
         let mut place = vec![0; problem.units.len()];
         for (i, block) in blocks.iter().enumerate() {
             block.iter().for_each(|&u| place[u as usize] = i as u32);
         }
-        let able = |d: u16| problem.units.iter().filter(|u| u.allowed.contains(&d)).count();
+        let mut able = vec![0usize; problem.device_count()];
+        for unit in &problem.units {
+            timer.spend(unit.allowed.len())?;
+            unit.allowed.iter().for_each(|&d| able[d as usize] += 1);
+        }
+        let able = |d: u16| able[d as usize];
         let devices = 0..problem.device_count() as u16;
         let unlimited = devices.clone().filter(|&d| problem.devices[d as usize].memory.is_none());
         let home = unlimited.max_by_key(|&d| (able(d), std::cmp::Reverse(d)));
         let mut others: Vec<u16> = devices.filter(|&d| Some(d) != home && able(d) > 0).collect();
         // Roomier devices first: early cuts are then the fewest.
         others.sort_by(|&a, &b| problem.limit(b.into()).total_cmp(&problem.limit(a.into())).then(a.cmp(&b)));
-        Cutting { problem, blocks, home, others, crossing, place, share }
+        Ok(Cutting { problem, blocks, home, others, crossing, place, share, timer })
     }
 
     /// Seconds of a block on a device, and the bytes of its nodes there. A group that may not run there runs where it
@@ -205,9 +222,10 @@ impl<'a> Cutting<'a> {
             Some(home) => (0..blocks).map(|b| self.work(b, home)).collect(),
             None => vec![f64::INFINITY; blocks],
         };
-        let tables = Tables::new(self);
+        let tables = Tables::new(self)?;
         for i in 0..blocks {
             for used in 0..width {
+                self.timer.spend(4)?;
                 let (home, last) = (at_home[i * width + used], away[i * width + used]);
                 // On at home, or back to it.
                 let back = if used > 0 { last.cost + tables.returning[used - 1][i] } else { f64::INFINITY };
@@ -230,6 +248,7 @@ impl<'a> Cutting<'a> {
                     continue;
                 }
                 let device = &tables.devices[used];
+                self.timer.spend(device.reach[i] as usize - i)?;
                 for j in i + 1..=device.reach[i] as usize {
                     let cost = begin + device.sums[j] - device.sums[i];
                     let state = &mut away[j * width + used + 1];
@@ -288,15 +307,23 @@ struct Tables {
 }
 
 impl Tables {
-    fn new(cutting: &Cutting<'_>) -> Tables {
+    fn new(cutting: &Cutting<'_>) -> Result<Tables, PlaceError> {
         let problem = cutting.problem;
         let blocks = cutting.blocks.len();
         let twins = problem.twins();
         let mut devices: Vec<DeviceTable> = Vec::new();
         let mut tables =
             Tables { devices: Vec::new(), leaving: Vec::new(), returning: Vec::new(), onward: Vec::new() };
+        // Per class, the first of the others that is of it.
+        let mut first = vec![usize::MAX; twins.len()];
+        // A block's work, and what crosses between two devices, take each node and edge into account.
+        let each = 4 * (problem.node_count() + problem.edges.len()) + problem.units.len();
         for (i, &device) in cutting.others.iter().enumerate() {
-            let twin = (0..i).find(|&j| twins[cutting.others[j] as usize] == twins[device as usize]);
+            let twin = Some(first[twins[device as usize] as usize]).filter(|&j| j < i);
+            cutting.timer.spend(if twin.is_some() { 4 * blocks } else { 4 * each })?;
+            if twin.is_none() {
+                first[twins[device as usize] as usize] = i;
+            }
             if let Some(twin) = twin {
                 devices.push(DeviceTable {
                     sums: devices[twin].sums.clone(),
@@ -333,12 +360,15 @@ impl Tables {
                 {
                     tables.onward[i - 1].clone()
                 }
-                _ => cutting.crossings(cutting.others[i - 1], device),
+                _ => {
+                    cutting.timer.spend(each)?;
+                    cutting.crossings(cutting.others[i - 1], device)
+                }
             };
             tables.onward.push(onward);
         }
         tables.devices = devices;
-        tables
+        Ok(tables)
     }
 }
 

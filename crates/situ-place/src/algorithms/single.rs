@@ -7,6 +7,7 @@ use crate::orders::by_key;
 use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::ranks::tails;
+use crate::timer::Timer;
 
 /// See the module's page.
 pub struct Single;
@@ -20,12 +21,15 @@ impl Constructive for Single {
         1.0
     }
 
-    fn schedule(&self, problem: &Problem, _share: f64) -> Result<Timed, PlaceError> {
+    fn schedule(&self, problem: &Problem, _share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         let twins = problem.twins();
         // What holds for one of several twins holds for all of them.
         for favourite in (0..problem.device_count() as u16).filter(|&d| twins[d as usize] == d) {
-            best.offer(Timed::new(problem, on(problem, favourite)));
+            best.offer(Timed::new(problem, on(problem, favourite), timer));
+            if timer.is_over() {
+                break;
+            }
         }
         best.get(Constructive::name(self))
     }

@@ -6,13 +6,18 @@
 
 use super::Classes;
 use super::paths::Paths;
+use crate::error::PlaceError;
 use crate::problem::{NONE, Problem};
+use crate::timer::Timer;
 
 /// How many beginnings and ends are tried, and steps of the ascent, at most.
 const WINDOWS: usize = 12;
 const STEPS: usize = 60;
 /// What both may spend, in groups × classes looked at: a few milliseconds.
 const MOST: usize = 3_000_000;
+
+/// Seconds that it takes to fill a cell of a table, about.
+const A_CELL: f64 = 3e-9;
 
 /// Work of each unit on each class, per slot, and the resource it uses there.
 pub(super) struct Work {
@@ -28,7 +33,11 @@ pub(super) fn bound(problem: &Problem, classes: &Classes, paths: &Paths) -> f64 
     let all: Vec<u32> = (0..problem.units.len() as u32).collect();
     let mut prices = work.even_prices();
     let steps = (MOST / (work.seconds.len() + 1)).min(WINDOWS * STEPS);
-    let mut best = work.ascend(&all, &mut prices, STEPS.min(steps / 3));
+    // The steps are few enough; a bound of nothing would be true too.
+    let ascend = |units: &[u32], prices: &mut Vec<f64>, steps: usize| {
+        work.ascend(units, prices, steps, &Timer::never()).unwrap_or(0.0)
+    };
+    let mut best = ascend(&all, &mut prices, STEPS.min(steps / 3));
     let windows = WINDOWS.min(steps / 60);
     let nodes = 0..problem.node_count();
     // A group lies in a window if all its members do.
@@ -50,7 +59,7 @@ pub(super) fn bound(problem: &Problem, classes: &Classes, paths: &Paths) -> f64 
             let edge = sorted[i * (sorted.len() - 1) / windows];
             let inside: Vec<u32> = all.iter().copied().filter(|&u| by[u as usize] >= edge).collect();
             let mut prices = prices.clone();
-            best = best.max(edge + work.ascend(&inside, &mut prices, STEPS / 3));
+            best = best.max(edge + ascend(&inside, &mut prices, STEPS / 3));
         }
     }
     best
@@ -58,11 +67,16 @@ pub(super) fn bound(problem: &Problem, classes: &Classes, paths: &Paths) -> f64 
 
 /// Node × device → by how much the area bound grows when the node is there and not where it is cheapest at the best
 /// prices; infinite where it can't run.
-pub(crate) fn reduced_costs(problem: &Problem, classes: &Classes) -> Vec<f64> {
+pub(crate) fn reduced_costs(
+    problem: &Problem,
+    classes: &Classes,
+    timer: &Timer,
+) -> Result<Vec<f64>, PlaceError> {
+    timer.require(A_CELL * (problem.node_count() * problem.device_count()) as f64)?;
     let work = Work::new(problem, classes);
     let all: Vec<u32> = (0..problem.units.len() as u32).collect();
     let mut prices = work.even_prices();
-    work.ascend(&all, &mut prices, 2 * STEPS);
+    work.ascend(&all, &mut prices, 2 * STEPS, timer)?;
     let count = problem.device_count();
     let mut costs = vec![f64::INFINITY; problem.node_count() * count];
     for node in 0..problem.node_count() {
@@ -75,7 +89,7 @@ pub(crate) fn reduced_costs(problem: &Problem, classes: &Classes) -> Vec<f64> {
         let least = row.iter().copied().fold(f64::INFINITY, f64::min);
         row.iter_mut().for_each(|cost| *cost -= least);
     }
-    costs
+    Ok(costs)
 }
 
 impl Work {
@@ -97,10 +111,10 @@ impl Work {
         let resource = resource.collect();
         let mut seconds = vec![f64::INFINITY; problem.units.len() * count];
         for (u, unit) in problem.units.iter().enumerate() {
-            for &device in unit.allowed.iter() {
+            for (k, device) in classes.of_unit(unit) {
                 let slots = f64::from(problem.devices[device as usize].slots);
                 let members = unit.members.iter().map(|&n| problem.seconds(n as usize, device.into()));
-                seconds[u * count + classes.of[device as usize] as usize] = members.sum::<f64>() / slots;
+                seconds[u * count + k] = members.sum::<f64>() / slots;
             }
         }
         Work { classes: count, seconds, resource, count: counts }
@@ -133,12 +147,19 @@ impl Work {
     }
 
     /// Raises the price of what is overloaded; returns the best bound seen, and leaves its prices.
-    fn ascend(&self, units: &[u32], prices: &mut Vec<f64>, steps: usize) -> f64 {
+    fn ascend(
+        &self,
+        units: &[u32],
+        prices: &mut Vec<f64>,
+        steps: usize,
+        timer: &Timer,
+    ) -> Result<f64, PlaceError> {
         let mut loads = vec![0.0; prices.len()];
         let mut best = (self.value(units, prices, &mut loads), prices.clone());
         let mut step = 1.0;
         let mut now = prices.clone();
         for _ in 0..steps {
+            timer.spend(units.len() * self.classes)?;
             let per: Vec<f64> = loads.iter().zip(&self.count).map(|(load, count)| load / count).collect();
             let mean = per.iter().sum::<f64>() / per.len() as f64;
             if mean <= 0.0 {
@@ -159,6 +180,6 @@ impl Work {
             }
         }
         *prices = best.1;
-        best.0
+        Ok(best.0)
     }
 }

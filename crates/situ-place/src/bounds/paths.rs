@@ -33,8 +33,8 @@ impl Paths {
         let mut cost = vec![f64::INFINITY; nodes * count];
         let mut allowed = vec![false; nodes * count];
         for node in 0..nodes {
-            for &device in problem.unit_of(node).allowed.iter() {
-                let at = node * count + classes.of[device as usize] as usize;
+            for (k, device) in classes.of_unit(problem.unit_of(node)) {
+                let at = node * count + k;
                 cost[at] = problem.seconds(node, device.into());
                 allowed[at] = true;
             }

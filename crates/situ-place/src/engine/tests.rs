@@ -4,6 +4,7 @@ use super::*;
 use crate::problem::ProblemBuilder;
 use crate::random::Random;
 use crate::simulate::simulate_unlimited;
+use crate::timer::Timer;
 use crate::{Device, algorithms::single};
 
 /// A random problem with slots, compute groups, priced edges or links, and groups.
@@ -144,7 +145,7 @@ fn another_schedule_with_the_same_beginning_is_timed_to_its_end() {
     let mut at_the_end = on_one.clone();
     let last = at_the_end.order[4 * STRIDE - 1] as usize;
     at_the_end.devices[last] = 1;
-    let timed = |schedule: &Schedule| Timed::new(&problem, schedule.clone()).unwrap();
+    let timed = |schedule: &Schedule| Timed::new(&problem, schedule.clone(), &Timer::never()).unwrap();
     let mut engine = Engine::timed(&problem, &timed(&on_one));
     engine.load(&timed(&at_the_end));
     assert_eq!(engine.finish, simulate_unlimited(&problem, &at_the_end).unwrap().finish);

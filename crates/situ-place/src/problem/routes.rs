@@ -95,6 +95,21 @@ impl Routes {
         least
     }
 
+    /// The ways that are the slowest for some number of bytes, in latency and seconds per byte: no way is slower than all
+    /// of them.
+    pub(crate) fn slowest(&self) -> Vec<(f64, f64)> {
+        let mut slowest: Vec<(f64, f64)> = Vec::new();
+        let is_way = |at: &usize| self.table[*at] != Route::None;
+        for way in (0..self.table.len()).filter(is_way).map(|at| self.speed[at]) {
+            if slowest.iter().any(|s| s.0 >= way.0 && s.1 >= way.1) {
+                continue;
+            }
+            slowest.retain(|s| s.0 > way.0 || s.1 > way.1);
+            slowest.push(way);
+        }
+        slowest
+    }
+
     /// Whether some copy takes time however small it is.
     pub(crate) fn have_latency(&self) -> bool {
         self.links.iter().any(|link| link.latency > 0.0)

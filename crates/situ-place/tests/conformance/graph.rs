@@ -136,6 +136,7 @@ pub(crate) fn place(names: &str, text: &str, requests: Requests, algorithm: &str
                 PlaceError::Colocation { .. } => "colocation",
                 PlaceError::NoRoute { .. } => "route",
                 PlaceError::Memory(_) => "memory",
+                PlaceError::Time { .. } => "time",
                 PlaceError::Algorithm { .. } => "algorithm",
             };
             Outcome::Refused { kind, text: error.to_string() }

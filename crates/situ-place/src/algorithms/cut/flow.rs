@@ -1,5 +1,7 @@
 //! Maximum flow (Dinic), and the side of the minimum cut.
 
+use crate::error::PlaceError;
+use crate::timer::Timer;
 use std::collections::VecDeque;
 
 struct Edge {
@@ -39,12 +41,18 @@ impl Flow {
     }
 
     /// Fills the network; true for what the source still reaches.
-    pub(super) fn reached_after_max_flow(&mut self, source: usize, sink: usize) -> Vec<bool> {
+    pub(super) fn reached_after_max_flow(
+        &mut self,
+        source: usize,
+        sink: usize,
+        timer: &Timer,
+    ) -> Result<Vec<bool>, PlaceError> {
         while self.find_levels(source, sink) {
+            timer.spend(8 * self.edges.len())?;
             self.next = vec![0; self.edges.len()];
-            while self.push(source, sink) {}
+            while self.push(source, sink, timer)? {}
         }
-        self.level.iter().map(|&level| level != UNREACHED).collect()
+        Ok(self.level.iter().map(|&level| level != UNREACHED).collect())
     }
 
     fn find_levels(&mut self, source: usize, sink: usize) -> bool {
@@ -63,10 +71,11 @@ impl Flow {
     }
 
     /// One path from source to sink along the levels; says whether there was one.
-    fn push(&mut self, source: usize, sink: usize) -> bool {
+    fn push(&mut self, source: usize, sink: usize, timer: &Timer) -> Result<bool, PlaceError> {
         let mut path: Vec<(usize, usize)> = Vec::new();
         let mut node = source;
         while node != sink {
+            timer.spend(2)?;
             let at = self.next[node] as usize;
             match self.edges[node].get(at) {
                 Some(edge) => {
@@ -80,7 +89,7 @@ impl Flow {
                 }
                 None => {
                     // A dead end: back, and past the edge that led here.
-                    let Some((before, _)) = path.pop() else { return false };
+                    let Some((before, _)) = path.pop() else { return Ok(false) };
                     self.next[before] += 1;
                     node = before;
                 }
@@ -89,14 +98,14 @@ impl Flow {
         let most = path.iter().map(|&(n, e)| self.edges[n][e].left).fold(f64::INFINITY, f64::min);
         if most == f64::INFINITY {
             // No finite cut: nothing to decide.
-            return false;
+            return Ok(false);
         }
         for (n, e) in path {
             let (to, back) = (self.edges[n][e].to as usize, self.edges[n][e].back as usize);
             self.edges[n][e].left -= most;
             self.edges[to][back].left += most;
         }
-        true
+        Ok(true)
     }
 }
 
@@ -111,6 +120,6 @@ mod tests {
         for (from, to, capacity) in [(0, 1, 2.0), (0, 2, 9.0), (1, 3, 9.0), (2, 3, 3.0), (1, 2, 5.0)] {
             flow.edge(from, to, capacity, 0.0);
         }
-        assert_eq!(flow.reached_after_max_flow(0, 3), [true, false, true, false]);
+        assert_eq!(flow.reached_after_max_flow(0, 3, &Timer::never()).unwrap(), [true, false, true, false]);
     }
 }
