@@ -19,6 +19,9 @@ const WIDTH: usize = 48;
 /// From this many nodes on, starts are estimates.
 const LARGE: usize = 2500;
 
+/// More nodes than this that become ready at once are sorted in together: one by one, each would move the others.
+const MANY: usize = 32;
+
 /// See the module's page.
 pub struct Etf;
 
@@ -53,6 +56,7 @@ impl Constructive for Etf {
         let mut ready =
             sources.map(|node| new(&partial, node)).collect::<Result<Vec<Ready>, PlaceError>>()?;
         ready.sort_by(|a, b| urgent(b.node, a.node));
+        let mut fresh: Vec<Ready> = Vec::new();
         while let Some(first) = ready.last() {
             let mut best: Option<(f64, f64, usize, u16)> = None;
             for (i, Ready { node, arrival }) in ready.iter().rev().take(WIDTH).enumerate() {
@@ -78,13 +82,22 @@ impl Constructive for Etf {
             let Some((_, _, i, device)) = best else { return Err(partial.stuck(first.node as usize)) };
             let node = ready.remove(ready.len() - 1 - i).node;
             partial.put(node as usize, device);
+            fresh.clear();
             for edge in problem.outs(node as usize) {
                 waiting[edge.to as usize] -= 1;
                 if waiting[edge.to as usize] == 0 {
-                    let at = ready.partition_point(|r| urgent(r.node, edge.to).is_gt());
-                    timer.spend(ready.len() - at)?;
-                    ready.insert(at, new(&partial, edge.to)?);
+                    fresh.push(new(&partial, edge.to)?);
                 }
+            }
+            if fresh.len() > MANY {
+                ready.append(&mut fresh);
+                timer.spend(4 * ready.len())?;
+                ready.sort_by(|a, b| urgent(b.node, a.node));
+            }
+            for item in fresh.drain(..) {
+                let at = ready.partition_point(|r| urgent(r.node, item.node).is_gt());
+                timer.spend(ready.len() - at)?;
+                ready.insert(at, item);
             }
         }
         Timed::new(problem, partial.schedule(), timer)
