@@ -8,7 +8,6 @@ use crate::problem::{NONE, Problem};
 use crate::reason::{Reason, fixed};
 use crate::simulate::{simulate, simulate_unlimited};
 use crate::{DeviceIndex, NodeIndex};
-use smallvec::SmallVec;
 
 /// What an answer may spend on simulating its reasons, in nodes timed: a few milliseconds.
 const STEPS: usize = 50_000;

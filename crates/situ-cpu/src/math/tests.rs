@@ -205,7 +205,8 @@ fn powers_that_have_an_op_of_their_own_have_its_bits() {
     let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45, -1e-45, f32::MAX];
     let bases: Vec<f32> = bases.into_iter().chain(special).collect();
     let mut z = vec![0.0; bases.len()];
-    let plain: [(f32, fn(f32) -> f32); 2] = [(2.0, |x| x * x), (-1.0, |x| 1.0 / x)];
+    type Plain = fn(f32) -> f32;
+    let plain: [(f32, Plain); 2] = [(2.0, |x| x * x), (-1.0, |x| 1.0 / x)];
     for level in Level::available() {
         for (exponent, plain) in plain {
             pow_each(level, &bases, &vec![exponent; bases.len()], &mut z);

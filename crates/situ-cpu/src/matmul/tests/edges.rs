@@ -27,7 +27,7 @@ impl Mapped {
     }
 
     /// `count` elements that end with the memory.
-    fn last<T>(&self, count: usize) -> &mut [T] {
+    fn last<T>(&mut self, count: usize) -> &mut [T] {
         assert!(count * size_of::<T>() <= self.bytes);
         // SAFETY: the elements are within the pages, aligned because pages are, and any bits are a number; a test uses one at a time.
         unsafe {
@@ -54,9 +54,10 @@ fn check<T: Element + PartialEq + std::fmt::Debug + Default>(
     let threads = Threads::new(1, None).unwrap();
     let most = |of: &[usize]| of.iter().copied().max().unwrap_or(0) + 1;
     let bytes = |rows: usize, cols: usize| rows * cols * size_of::<T>();
-    let a = Mapped::new(bytes(most(heights), most(steps)));
-    let b = Mapped::new(bytes(most(steps), most(widths)));
-    let (out, bias) = (Mapped::new(bytes(most(heights), most(widths))), Mapped::new(bytes(1, most(widths))));
+    let mut a = Mapped::new(bytes(most(heights), most(steps)));
+    let mut b = Mapped::new(bytes(most(steps), most(widths)));
+    let (mut out, mut bias) =
+        (Mapped::new(bytes(most(heights), most(widths))), Mapped::new(bytes(1, most(widths))));
     let mut next = numbers(3);
     for &m in heights {
         for &k in steps {
