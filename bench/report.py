@@ -167,7 +167,7 @@ Absolute times mean little on a shared machine; ratios within one run do.
 - Machine: {machine(level)}
 - Versions: {', '.join(f'{system} {version}' for system, version in versions.items())}
 - All run at the same thread count, each in its quickest ordinary way (named behind the figure where there
-  are several): situ eagerly, or as a compiled `function` where a case is several ops; torch in inference mode,
+  are several; `last` = images with channels last): situ eagerly, or as a compiled `function` where a case is several ops; torch in inference mode,
   `out` = into a given result, `inplace` = relu in place; TensorFlow eagerly, as `function` or with `xla`; ONNX
   Runtime with inputs and result bound beforehand; JAX by `jit`, a step's state donated.
 - Training: a step of Dense 784-128(relu)-10 at batch 32, and of a CNN (3×3 ×32, 3×3 ×64, each with relu and a maximum

@@ -1,7 +1,8 @@
 //! Convolutions and their gradients, each gradient by itself. Names are those of `bench/cases.py`: images, channels, side, filters,
-//! their side, stride, and where they are not 1 groups and dilation; half a filter of padding around.
+//! their side, stride, and where they are not 1 groups and dilation; half a filter of padding around. `@last` has channels last.
 
 use crate::cases::{Call, dims};
+use situ::ops::Format;
 use situ::random::Generator;
 use situ::{DType, Error, Padding, Result, Tape, Tensor, Windows};
 
@@ -25,12 +26,14 @@ const OPS: &[&str] = &["conv2d", "conv2d_by_input", "conv2d_by_filter"];
 
 /// The names of all cases.
 pub(crate) fn names() -> impl Iterator<Item = String> {
-    OPS.iter().flat_map(|op| SHAPES.iter().map(move |shape| format!("{op}_{shape}")))
+    let ways = |name: String| [name.clone(), format!("{name}@last")];
+    OPS.iter().flat_map(move |op| SHAPES.iter().flat_map(move |shape| ways(format!("{op}_{shape}"))))
 }
 
 /// A case of this file, if it is one.
 pub(crate) fn prepare(name: &str) -> Result<Option<Call>> {
-    let Some((op, size)) = name.rsplit_once('_').filter(|(op, _)| OPS.contains(op)) else { return Ok(None) };
+    let (case, last) = name.strip_suffix("@last").map_or((name, false), |case| (case, true));
+    let Some((op, size)) = case.rsplit_once('_').filter(|(op, _)| OPS.contains(op)) else { return Ok(None) };
     let sizes = dims(size)?;
     let [images, channels, side, filters, kernel, stride, ref more @ ..] = sizes[..] else {
         return Err(Error::argument("bench", format!("no convolution in '{name}'"), "see the list"));
@@ -38,11 +41,15 @@ pub(crate) fn prepare(name: &str) -> Result<Option<Call>> {
     let [groups, dilation] = [0, 1].map(|n| more.get(n).copied().unwrap_or(1));
     let generator = Generator::new(1);
     let normal = |dims: &[usize]| generator.normal(dims, 0.0, 1.0, DType::F32);
-    let x = normal(&[images, channels, side, side])?;
-    let filter = normal(&[filters, channels / groups, kernel, kernel])?;
+    let taken = channels / groups;
+    let (format, x, filter) = if last {
+        (Format::ChannelsLast, [images, side, side, channels], [kernel, kernel, taken, filters])
+    } else {
+        (Format::ChannelsFirst, [images, channels, side, side], [filters, taken, kernel, kernel])
+    };
+    let (x, filter) = (normal(&x)?, normal(&filter)?);
     let padding = Padding::Explicit([[dilation * (kernel / 2); 2]; 2]);
-    let windows =
-        Windows { stride: [stride; 2], dilation: [dilation; 2], padding, groups, ..Windows::default() };
+    let windows = Windows { stride: [stride; 2], dilation: [dilation; 2], padding, groups, format };
     if op == "conv2d" {
         return Ok(Some(Box::new(move || x.conv2d(&filter, &windows))));
     }
