@@ -41,7 +41,7 @@ pub struct ByFilter<T> {
     pub out: *mut T,
     /// Whether channels are last.
     pub last: bool,
-    /// Memory for [`partial_len`] numbers.
+    /// Memory for [`ByFilter::partial_len`] numbers.
     pub memory: *mut T,
 }
 
