@@ -186,3 +186,17 @@ fn what_passes_know_a_better_op_for_keeps_its_bits() -> Result<()> {
         Ok(())
     })
 }
+
+#[test]
+fn a_pass_that_rounds_differently_runs_where_it_is_asked_for() -> Result<()> {
+    with_runtime(&machines::cpu(), || {
+        let body = |x: &Tensor| x.log_softmax(-1)?.mul(x)?.sum(&[-1])?.neg();
+        let x = constant(&[0.5f32, 0.25, 0.125, 0.125], &[1, 4])?;
+        let joins = |function: &Function| -> Result<bool> {
+            Ok(function.optimized_graph(&[&x])?.to_string().contains("softmax_cross_entropy"))
+        };
+        assert!(!joins(&Function::new(body))?);
+        assert!(joins(&Function::new(body).with("cross_entropy")?)?);
+        Ok(())
+    })
+}
