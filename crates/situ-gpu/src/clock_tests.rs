@@ -409,8 +409,10 @@ fn batches_that_are_read_at_once_and_those_that_nobody_waits_for_follow_each_oth
         }
         stream.sync().unwrap();
         let passes: Vec<situ_device::Pass> = timings.iter().map(|timing| timing.pass().unwrap()).collect();
-        // A clock of the host that is ahead of the device's, or behind, would leave some of them nothing.
-        assert!(passes.iter().all(|pass| pass.start < pass.end), "{passes:?}");
+        // A clock of the host that is ahead of the device's, or behind, would leave most of them nothing; a host that
+        // is late by more than a batch takes, one or two.
+        assert!(passes.iter().all(|pass| pass.start <= pass.end), "{passes:?}");
+        assert!(passes.iter().filter(|pass| pass.start < pass.end).count() > 7, "{passes:?}");
         assert!(passes.windows(2).all(|pair| pair[0].end <= pair[1].start), "{passes:?}");
     }
 }
