@@ -42,6 +42,19 @@ impl<'a> Exec<'a> {
     }
 }
 
+impl Exec<'_> {
+    /// [`Exec::for_ranges`] of elements that lie side by side, with ranges of at most about `grain` of them: an even number, equally long,
+    /// so that two threads have as much to do, and the same halves of any two tensors of one size.
+    #[inline]
+    pub fn for_elements(&self, elements: usize, grain: usize, f: impl Fn(usize, usize) + Sync) {
+        // Ranges begin on a cache line where the tensor does, whatever the bytes of an element.
+        const LINE: usize = 64;
+        let ranges = elements.div_ceil(grain.max(1));
+        let length = if ranges <= 1 { grain } else { elements.div_ceil(ranges.next_multiple_of(2)) };
+        self.for_ranges(elements, length.next_multiple_of(LINE), f);
+    }
+}
+
 /// A raw pointer that tasks may share. Whoever makes one says why the tasks do not collide.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared<T>(pub(crate) T);

@@ -2,7 +2,9 @@
 
 use super::*;
 use std::collections::HashSet;
-use std::sync::Barrier;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
 
 fn each_task_runs_once(threads: &Threads, tasks: usize) {
     let runs: Vec<AtomicUsize> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
@@ -93,6 +95,40 @@ fn callers_at_the_same_time_each_get_all_their_tasks_done() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..500).for_each(|_| each_task_runs_once(&threads, 9)));
+        }
+    });
+}
+
+#[test]
+fn a_thread_is_dealt_neighbouring_tasks_and_the_same_ones_again() {
+    let threads = Threads::new(2, None).unwrap();
+    let caller = std::thread::current().id();
+    for _ in 0..50 {
+        // Neither thread is ahead of the other by more than a task, so nobody has time to help.
+        let barrier = Barrier::new(2);
+        let mine = Mutex::new(vec![]);
+        threads.run(8, &|task| {
+            barrier.wait();
+            if std::thread::current().id() == caller {
+                mine.lock().unwrap().push(task);
+            }
+        });
+        assert_eq!(mine.into_inner().unwrap(), [0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn tasks_of_a_thread_that_is_held_up_are_taken_over() {
+    let threads = Threads::new(2, None).unwrap();
+    let left = AtomicUsize::new(99);
+    // Whoever has the first task waits for all others.
+    threads.run(100, &|task| {
+        if task == 0 {
+            while left.load(Ordering::SeqCst) > 0 {
+                std::thread::yield_now();
+            }
+        } else {
+            left.fetch_sub(1, Ordering::SeqCst);
         }
     });
 }

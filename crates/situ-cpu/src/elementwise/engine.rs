@@ -146,7 +146,7 @@ pub(super) unsafe fn run_body<const N: usize, const M: usize, B: Body<N, M>>(
         }
     };
     if inputs.iter().all(|input| input.strides.is_none()) {
-        exec.for_ranges(elements, grain, |first, last| {
+        exec.for_elements(elements, grain, |first, last| {
             // SAFETY: the caller's promise; ranges of different tasks are disjoint.
             note(unsafe { job.get().dense(first, last) });
         });
@@ -155,7 +155,7 @@ pub(super) unsafe fn run_body<const N: usize, const M: usize, B: Body<N, M>>(
         let walk =
             Walk::<N>::new(shape, inputs.iter().map(|input| input.strides.unwrap_or(&dense[..shape.len()])));
         let plan = Plan::new(&walk, inputs.len(), elements, tile);
-        exec.for_ranges(elements, grain, |first, last| {
+        exec.for_elements(elements, grain, |first, last| {
             // SAFETY: as above.
             note(unsafe { job.get().strided(&walk, &plan, first, last) });
         });

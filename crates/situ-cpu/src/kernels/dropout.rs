@@ -32,7 +32,7 @@ fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     unsafe {
         random::bernoulli(exec, stream, 1.0 - op.rate.0, [T::ZERO, T::ONE], to.get(), count);
     }
-    exec.for_ranges(count, GRAIN, |first, last| {
+    exec.for_elements(count, GRAIN, |first, last| {
         for n in first..last {
             // SAFETY: as above; ranges do not overlap.
             unsafe {

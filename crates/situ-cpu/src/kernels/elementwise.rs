@@ -68,7 +68,7 @@ pub(super) fn in_place(exec: &Exec<'_>, op: Unary, tensor: &Arg<'_>) {
     let Some((f, params, grain)) = tile(&Op::from(op), tensor.dtype) else { return };
     let size = tensor.dtype.size();
     let first = Shared(start(tensor));
-    exec.for_ranges(tensor.layout.shape().elements(), grain, |from, to| {
+    exec.for_elements(tensor.layout.shape().elements(), grain, |from, to| {
         // A function's result overlaps no operand: the operand is a copy that stays in the first-level cache.
         let mut copy = [0u64; TILE / 8];
         for at in (from..to).step_by(TILE / size) {

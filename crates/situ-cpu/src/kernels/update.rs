@@ -137,7 +137,7 @@ fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let numbers = Numbers::<T>::new(op, rate, step);
     let (inputs, outputs) = (Shared([at(0), at(1), at(3), at(4)]), Shared([to(0), to(1), to(2)]));
     let states = op.states();
-    exec.for_ranges(count, GRAIN, |first, last| {
+    exec.for_elements(count, GRAIN, |first, last| {
         let ([p, g, a, b], [out, x, y], length) = (inputs.get(), outputs.get(), last - first);
         // SAFETY: all tensors are dense, with `count` elements, and there are as many of state as the op has; outputs are memory of their
         // own; ranges do not overlap.
