@@ -244,7 +244,7 @@ impl Line {
             bytes: entry.bytes,
             seconds: entry.seconds,
             op: entry.op,
-            line: format!("{}:{}", entry.location.file(), entry.location.line()),
+            line: entry.location.to_string(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Errors as data: each names what was asked, why it can't be, and what to do next.
 
+use crate::Location;
 use crate::reason::{Excess, bytes};
 use crate::{DType, DeviceId, SpecError, TensorType};
 use std::fmt;
-use std::panic::Location;
 use thiserror::Error as ThisError;
 
 /// The result of everything in situ that can fail.
@@ -216,7 +216,7 @@ pub struct Data {
     /// The row, or position, at which it stands.
     pub row: usize,
     /// Where the op was called.
-    pub location: Option<&'static Location<'static>>,
+    pub location: Option<Location>,
 }
 
 /// A configuration that can't be.
@@ -503,7 +503,7 @@ impl fmt::Display for Data {
             }
         }
         match self.location {
-            Some(at) => write!(f, " (called at {}:{})", at.file(), at.line()),
+            Some(at) => write!(f, " (called at {at})"),
             None => Ok(()),
         }
     }

@@ -1,9 +1,8 @@
 //! One launch of one kernel, with everything it needs written out.
 
 use crate::{Region, Timing};
-use situ_core::{DType, Layout, TensorType};
+use situ_core::{Caller, DType, Layout, Location, TensorType};
 use situ_ir::Op;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A kernel of a device, as the device numbers them. Chosen once, then launched without any lookup.
@@ -42,8 +41,15 @@ pub struct Call<'a> {
     pub outputs: &'a [Arg<'a>],
     /// Scratch memory, of the size that the device asked for; `None` where it asked for none.
     pub workspace: Option<Region<'a>>,
-    /// The line of the program that called the op.
-    pub location: Option<&'static Location<'static>>,
+    /// Who called the op.
+    pub caller: Option<Caller>,
     /// Where to say how long it took, if somebody wants to know.
     pub timing: Option<&'a Arc<Timing>>,
+}
+
+impl Call<'_> {
+    /// Where the program called the op, for what outlives the launch. To be asked on the thread that launches.
+    pub fn location(&self) -> Option<Location> {
+        self.caller.map(Caller::location)
+    }
 }

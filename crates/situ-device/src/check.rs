@@ -3,8 +3,8 @@
 //! A launch that may fail so returns a [`Check`]. Every tensor that depends on it carries it; the device settles it
 //! at the next read or sync, and a read of such a tensor then returns the error instead of data.
 
+use situ_core::Location;
 use situ_core::error::{Data, Fault};
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -12,14 +12,14 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub struct Check {
     op: &'static str,
-    location: Option<&'static Location<'static>>,
+    location: Option<Location>,
     outcome: OnceLock<Option<Data>>,
     reported: AtomicBool,
 }
 
 impl Check {
     /// A check that is still open.
-    pub fn open(op: &'static str, location: Option<&'static Location<'static>>) -> Arc<Check> {
+    pub fn open(op: &'static str, location: Option<Location>) -> Arc<Check> {
         Arc::new(Check { op, location, outcome: OnceLock::new(), reported: AtomicBool::new(false) })
     }
 

@@ -157,7 +157,7 @@ pub trait Physical: Send + Sync + Debug {
 ///     inputs: &[arg(x)],
 ///     outputs: &[arg(y)],
 ///     workspace: None,
-///     location: None,
+///     caller: None,
 ///     timing: None,
 /// })?;
 ///

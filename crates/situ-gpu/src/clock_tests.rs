@@ -72,8 +72,8 @@ fn launch(
     let kernel = device.kernel(op, &types, &[outputs[0].tensor_type()]).unwrap();
     assert_eq!(device.workspace(kernel, op, &types, &[outputs[0].tensor_type()]), 0);
     let inputs = &inputs;
-    let (workspace, location) = (None, None);
-    device.launch(&Call { kernel, op, inputs, outputs: &outputs, workspace, location, timing }).map(|_| ())
+    let (workspace, caller) = (None, None);
+    device.launch(&Call { kernel, op, inputs, outputs: &outputs, workspace, caller, timing }).map(|_| ())
 }
 
 fn add() -> Op {

@@ -34,7 +34,7 @@ fn fill(device: &dyn Device, region: Region<'_>, value: f32) -> Result<(), Error
             inputs: &[],
             outputs: &outputs,
             workspace: None,
-            location: None,
+            caller: None,
             timing: None,
         })
         .map(|check| assert!(check.is_none()))

@@ -1,9 +1,8 @@
 //! Where a part of a model was made: the scope around its constructor, which its ops keep asking for.
 
-use situ_core::Request;
+use situ_core::{Location, Request};
 use situ_tensor::ScopeGuard;
 use situ_tensor::scope::{current_request, enter, line_scope};
-use std::panic::Location;
 
 /// The device scope in which a layer or a loss was made.
 ///
@@ -12,7 +11,7 @@ use std::panic::Location;
 pub struct Site {
     request: Request,
     /// The line that made it, if its ops are to be said to be of that line.
-    line: Option<&'static Location<'static>>,
+    line: Option<Location>,
 }
 
 impl Site {
@@ -24,7 +23,7 @@ impl Site {
     /// The same for parts that this crate has: people know the line that made one, and not those of its ops.
     #[track_caller]
     pub(crate) fn of_caller() -> Site {
-        Site { line: Some(Location::caller()), ..Site::here() }
+        Site { line: Some(Location::here()), ..Site::here() }
     }
 
     /// What was asked for there.

@@ -8,9 +8,8 @@ use crate::policy::{self, Ask, Facts, Found, Home, Lacking, Moment};
 use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, Purpose};
-use situ_core::{DType, DeviceId, Error, Reason, Request, Result, TensorType};
+use situ_core::{Caller, DType, DeviceId, Error, Reason, Request, Result, TensorType};
 use smallvec::SmallVec;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// Where host data stays without a scope.
@@ -84,12 +83,12 @@ impl Inner {
         bytes: &[u8],
         ty: TensorType,
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<DeviceTensor> {
         let state = self.state();
         let data = Data::new(&state, "constant", ty);
-        self.made(&state, &data, request, location, |device, reason| {
-            transfer::upload(&self.ledger, bytes, ty, device, reason, location)
+        self.made(&state, &data, request, caller, |device, reason| {
+            transfer::upload(&self.ledger, bytes, ty, device, reason, caller)
         })
     }
 
@@ -118,12 +117,12 @@ impl Inner {
         &self,
         tensor: &DeviceTensor,
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<DeviceTensor> {
         let state = self.state();
         let data = Data::new(&state, "variable", tensor.tensor_type());
-        self.made(&state, &data, request, location, |device, reason| {
-            let purpose = Purpose { cause: Cause::Explicit, op: "variable", reason, location };
+        self.made(&state, &data, request, caller, |device, reason| {
+            let purpose = Purpose { cause: Cause::Explicit, op: "variable", reason, caller };
             transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
         })
     }
@@ -135,7 +134,7 @@ impl Inner {
         state: &State,
         data: &Data<'_>,
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
         make: impl Fn(&Arc<LogicalDevice>, Reason) -> Result<DeviceTensor>,
     ) -> Result<DeviceTensor> {
         let ask = ask(state, request);
@@ -143,7 +142,7 @@ impl Inner {
         let mut full: SmallVec<[DeviceId; 4]> = SmallVec::new();
         loop {
             let (device, reason) = data.first(&found);
-            self.say_where(data, device, reason, &ask, location);
+            self.say_where(data, device, reason, &ask, caller);
             match make(device, reason) {
                 Err(error) if error.is_out_of_memory() => {
                     full.push(device.id());
@@ -164,18 +163,17 @@ impl Inner {
         device: &LogicalDevice,
         reason: Reason,
         ask: &Ask<'_>,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) {
         let Some(wanted) = reason.wanted() else { return };
         let Data { what, ty, .. } = *data;
         let told = policy::told(&reason, ask.request, ask.fallback, Moment::Tried);
         if told.booked {
-            self.ledger.book_fallback_alone(wanted, device.id(), what, reason, location);
+            self.ledger.book_fallback_alone(wanted, device.id(), what, reason, caller.location());
         }
         if told.said {
             self.notices.say_once(Topic::Fallback, what, ty.dtype, wanted, || {
-                let (file, line) = (location.file(), location.line());
-                format!("{what} of {ty} is on {}: {reason} ({file}:{line})", device.id())
+                format!("{what} of {ty} is on {}: {reason} ({})", device.id(), caller.location())
             });
         }
     }
@@ -185,14 +183,13 @@ impl Inner {
         &self,
         tensor: &DeviceTensor,
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<DeviceTensor> {
         let state = self.state();
         let there = Some(tensor.device());
         let data = Data { used: false, there, ..Data::new(&state, "to_device", tensor.tensor_type()) };
         let device = &state.table.devices[policy::by_name(request, &data)?];
-        let purpose =
-            Purpose { cause: Cause::Explicit, op: "to_device", reason: Reason::Requested, location };
+        let purpose = Purpose { cause: Cause::Explicit, op: "to_device", reason: Reason::Requested, caller };
         transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
     }
 }

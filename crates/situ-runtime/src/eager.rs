@@ -11,11 +11,10 @@ use crate::runtime::{Inner, State};
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{self, Purpose};
 use situ_core::error::CopyForbidden;
-use situ_core::{DeviceId, Error, Policy, Reason, Request, Result, TensorType, reason};
+use situ_core::{Caller, DeviceId, Error, Policy, Reason, Request, Result, TensorType, reason};
 use situ_device::{Arg, Call};
 use situ_ir::{Op, OpKind, Outputs};
 use smallvec::SmallVec;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// The outputs of an op after its first: nearly always none.
@@ -27,9 +26,9 @@ impl Inner {
         op: &Op,
         inputs: &[&DeviceTensor],
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<DeviceTensor> {
-        self.eager_all(op, inputs, request, location, &mut More::new())
+        self.eager_all(op, inputs, request, caller, &mut More::new())
     }
 
     /// The first output; the others are added to `more`.
@@ -38,7 +37,7 @@ impl Inner {
         op: &Op,
         inputs: &[&DeviceTensor],
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
         more: &mut More,
     ) -> Result<DeviceTensor> {
         let input_types: SmallVec<[TensorType; 3]> = inputs.iter().map(|t| t.tensor_type()).collect();
@@ -49,7 +48,7 @@ impl Inner {
             return Err(foreign_runtime(op, foreign));
         }
         if let [input] = inputs
-            && let Some(view) = self.view(op, input, &output_types, request, location)?
+            && let Some(view) = self.view(op, input, &output_types, request, caller)?
         {
             return Ok(view);
         }
@@ -65,8 +64,8 @@ impl Inner {
         let mut choice = choose::choose(config, request, &candidate)?;
         let mut full: SmallVec<[DeviceId; 4]> = SmallVec::new();
         loop {
-            self.announce(config, &candidate, request, &choice, location);
-            match self.run_on(&state, &candidate, &choice, request, location, more) {
+            self.announce(config, &candidate, request, &choice, caller);
+            match self.run_on(&state, &candidate, &choice, request, caller, more) {
                 Err(error) if error.is_out_of_memory() => {
                     more.clear();
                     full.push(choice.device.id());
@@ -89,7 +88,7 @@ impl Inner {
         input: &DeviceTensor,
         output_types: &Outputs,
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<Option<DeviceTensor>> {
         if let Some(layout) = op.view(&input.layout, &output_types[0]) {
             return Ok(Some(input.view(layout)));
@@ -98,7 +97,7 @@ impl Inner {
             return Ok(None);
         }
         // A reshape that strides do not allow: dense first, then it is a view.
-        let dense = self.eager(&situ_ir::ops::Dense.into(), &[input], request, location)?;
+        let dense = self.eager(&situ_ir::ops::Dense.into(), &[input], request, caller)?;
         let layout = op.view(&dense.layout, &output_types[0]);
         Ok(layout.map(|layout| DeviceTensor { reason: dense.reason, ..dense.view(layout) }))
     }
@@ -109,7 +108,7 @@ impl Inner {
         candidate: &Candidate<'_>,
         choice: &Choice<'_>,
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
         more: &mut More,
     ) -> Result<DeviceTensor> {
         let Candidate { op, inputs, input_types, output_types, .. } = candidate;
@@ -126,12 +125,12 @@ impl Inner {
             if input.device() != logical.id() {
                 self.allow_copy(&state.config, op, input, index, logical, request)?;
                 let purpose =
-                    Purpose { cause: Cause::Implicit, op: op.name(), reason: choice.reason, location };
+                    Purpose { cause: Cause::Implicit, op: op.name(), reason: choice.reason, caller };
                 here = Some(transfer::copy(&state.table, &self.ledger, input, logical, purpose)?);
             }
             let tensor = here.as_ref().unwrap_or(input);
             if !device.accepts(choice.kernel, op, index, &tensor.layout) {
-                here = Some(transfer::dense_copy(tensor, location)?);
+                here = Some(transfer::dense_copy(tensor, caller)?);
             }
             if let Some(here) = here {
                 replaced.push((index, here));
@@ -166,7 +165,7 @@ impl Inner {
                 inputs: &args,
                 outputs: &outputs,
                 workspace: workspace.as_ref().map(Storage::region),
-                location: Some(location),
+                caller: Some(caller),
                 timing: timing.as_ref(),
             };
             let start = if recordings.is_on() { nanoseconds() } else { 0 };
@@ -179,7 +178,7 @@ impl Inner {
                     requested: request.spec.clone(),
                     device: logical.id(),
                     reason: choice.reason,
-                    location,
+                    location: caller.location(),
                     thread: this_thread(),
                     start,
                     end: nanoseconds(),
@@ -234,18 +233,18 @@ impl Inner {
         candidate: &Candidate<'_>,
         request: &Request,
         choice: &Choice<'_>,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) {
         let Choice { device, reason: why, extra_seconds, .. } = choice;
         let (op, ran) = (candidate.op.name(), device.id());
-        let line = || format!("{}:{}", location.file(), location.line());
+        let line = || caller.location();
         if config.log_placement {
             self.notices.say(Topic::Placement, format!("{op} -> {ran}: {why} ({})", line()));
         }
         let Some(wanted) = why.wanted() else { return };
         let told = policy::told(why, request, request.fallback.unwrap_or(config.fallback), Moment::Tried);
         if told.booked {
-            self.ledger.book_fallback(wanted, ran, op, location, extra_seconds.max(0.0));
+            self.ledger.book_fallback(wanted, ran, op, caller.location(), extra_seconds.max(0.0));
         }
         if told.said {
             self.notices.say_once(Topic::Fallback, op, candidate.dtype(), wanted, || {

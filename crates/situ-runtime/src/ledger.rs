@@ -5,10 +5,9 @@
 //! each by a counter of its own.
 
 use crate::recording::Recordings;
-use situ_core::{DeviceId, Reason, reason::seconds};
+use situ_core::{DeviceId, Location, Reason, reason::seconds};
 use std::collections::HashMap;
 use std::fmt;
-use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -52,7 +51,7 @@ pub struct Entry {
     /// The op that needed it.
     pub op: &'static str,
     /// The line of the program.
-    pub location: &'static Location<'static>,
+    pub location: Location,
     /// How often.
     pub count: u64,
     /// Bytes together.
@@ -61,7 +60,7 @@ pub struct Entry {
     pub seconds: f64,
 }
 
-type Key = (Cause, DeviceId, DeviceId, &'static str, &'static Location<'static>);
+type Key = (Cause, DeviceId, DeviceId, &'static str, Location);
 
 /// One copy of a plan.
 #[derive(Debug)]
@@ -69,7 +68,7 @@ pub(crate) struct PlannedCopy {
     pub(crate) from: DeviceId,
     pub(crate) to: DeviceId,
     pub(crate) op: &'static str,
-    pub(crate) location: &'static Location<'static>,
+    pub(crate) location: Location,
     pub(crate) bytes: usize,
 }
 
@@ -170,7 +169,7 @@ impl Ledger {
         wanted: DeviceId,
         ran: DeviceId,
         op: &'static str,
-        location: &'static Location<'static>,
+        location: Location,
         seconds: f64,
     ) {
         let mut entries = self.entries();
@@ -186,7 +185,7 @@ impl Ledger {
         ran: DeviceId,
         op: &'static str,
         reason: Reason,
-        location: &'static Location<'static>,
+        location: Location,
     ) {
         if self.recordings.is_on() {
             self.recordings.fell_back(wanted, ran, op, reason, location);
@@ -201,7 +200,7 @@ impl Ledger {
         from: DeviceId,
         to: DeviceId,
         op: &'static str,
-        location: &'static Location<'static>,
+        location: Location,
         bytes: usize,
         seconds: f64,
     ) {
@@ -233,14 +232,7 @@ impl Ledger {
             .collect();
         list.sort_by(|a, b| {
             (b.bytes, b.count).cmp(&(a.bytes, a.count)).then_with(|| {
-                (a.cause, a.from, a.to, a.op, a.location.file(), a.location.line()).cmp(&(
-                    b.cause,
-                    b.from,
-                    b.to,
-                    b.op,
-                    b.location.file(),
-                    b.location.line(),
-                ))
+                (a.cause, a.from, a.to, a.op, a.location).cmp(&(b.cause, b.from, b.to, b.op, b.location))
             })
         });
         LedgerReport { entries: list }
@@ -279,7 +271,7 @@ impl fmt::Display for LedgerReport {
         for e in &self.entries {
             writeln!(
                 f,
-                "{:>13}  {} -> {}  {:>6}×  {:>10}  {:>9}  {} at {}:{}",
+                "{:>13}  {} -> {}  {:>6}×  {:>10}  {:>9}  {} at {}",
                 e.cause.name(),
                 e.from,
                 e.to,
@@ -287,8 +279,7 @@ impl fmt::Display for LedgerReport {
                 situ_core::reason::bytes(e.bytes as usize),
                 seconds(e.seconds),
                 e.op,
-                e.location.file(),
-                e.location.line()
+                e.location
             )?;
         }
         Ok(())

@@ -9,10 +9,9 @@ use crate::notice::{Listener, Notices, Topic};
 use crate::recording::{Entry, Options, Recording};
 use crate::storage::DeviceTensor;
 use crate::transfer;
-use situ_core::{Budget, DeviceKind, Error, Request, Result, TensorType};
+use situ_core::{Budget, Caller, DeviceKind, Error, Request, Result, TensorType};
 use situ_device::Physical;
 use situ_ir::Op;
-use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
@@ -59,7 +58,7 @@ impl Inner {
 /// use situ_core::{DType, DeviceKind, Shape};
 /// use situ_runtime::{LogicalConfig, Request, Runtime, discover};
 /// use situ_ir::ops::{Unary, UnaryKind};
-/// use std::panic::Location;
+/// use situ_core::Caller;
 ///
 /// // A runtime of the machine's CPU alone, seen by programs as two devices.
 /// let cpu = discover().into_iter().filter(|d| d.description().kind == DeviceKind::Cpu).collect();
@@ -72,11 +71,11 @@ impl Inner {
 /// let there = Request { spec: "/CPU:1".parse()?, ..Request::default() };
 /// let bytes: Vec<u8> = [1.0f32, 2.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
 /// let ty = situ_core::TensorType::new(DType::F32, Shape::new(&[2])?);
-/// let x = runtime.constant(&bytes, ty, &there, Location::caller())?;
-/// let y = runtime.eager(&Unary::new(UnaryKind::Square).into(), &[&x], &there, Location::caller())?;
+/// let x = runtime.constant(&bytes, ty, &there, Caller::here())?;
+/// let y = runtime.eager(&Unary::new(UnaryKind::Square).into(), &[&x], &there, Caller::here())?;
 /// assert_eq!(y.device().to_string(), "CPU:1");
 /// let mut squared = [0; 8];
-/// runtime.read(&y, &mut squared, Location::caller())?;
+/// runtime.read(&y, &mut squared, Caller::here())?;
 /// assert_eq!(squared[4..], 4.0f32.to_ne_bytes());
 /// # Ok(()) }
 /// ```
@@ -251,9 +250,9 @@ impl Runtime {
         op: &Op,
         inputs: &[&DeviceTensor],
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<DeviceTensor> {
-        self.inner.eager(op, inputs, request, location)
+        self.inner.eager(op, inputs, request, caller)
     }
 
     /// Runs one op now; gives all its outputs.
@@ -262,10 +261,10 @@ impl Runtime {
         op: &Op,
         inputs: &[&DeviceTensor],
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<Vec<DeviceTensor>> {
         let mut more = crate::eager::More::new();
-        let first = self.inner.eager_all(op, inputs, request, location, &mut more)?;
+        let first = self.inner.eager_all(op, inputs, request, caller, &mut more)?;
         Ok(std::iter::once(first).chain(more).collect())
     }
 
@@ -275,7 +274,7 @@ impl Runtime {
         bytes: &[u8],
         ty: TensorType,
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<DeviceTensor> {
         if bytes.len() != ty.bytes() {
             return Err(Error::argument(
@@ -284,7 +283,7 @@ impl Runtime {
                 "give exactly the elements of the shape",
             ));
         }
-        self.inner.constant(bytes, ty, request, location)
+        self.inner.constant(bytes, ty, request, caller)
     }
 
     /// A tensor on the CPU that the request names, or the first one, whose bytes `write` writes in place: all of them, for their
@@ -303,28 +302,18 @@ impl Runtime {
         &self,
         tensor: &DeviceTensor,
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<DeviceTensor> {
-        self.inner.to_device(tensor, request, location)
+        self.inner.to_device(tensor, request, caller)
     }
 
     /// The tensor, or a copy of it, on the device that the request gives to new data: fallback policies apply.
-    pub fn place(
-        &self,
-        tensor: &DeviceTensor,
-        request: &Request,
-        location: &'static Location<'static>,
-    ) -> Result<DeviceTensor> {
-        self.inner.place(tensor, request, location)
+    pub fn place(&self, tensor: &DeviceTensor, request: &Request, caller: Caller) -> Result<DeviceTensor> {
+        self.inner.place(tensor, request, caller)
     }
 
     /// Reads a tensor's elements, row-major; waits for queued work, and returns its errors.
-    pub fn read(
-        &self,
-        tensor: &DeviceTensor,
-        into: &mut [u8],
-        location: &'static Location<'static>,
-    ) -> Result<()> {
+    pub fn read(&self, tensor: &DeviceTensor, into: &mut [u8], caller: Caller) -> Result<()> {
         if into.len() != tensor.tensor_type().bytes() {
             return Err(Error::argument(
                 "read",
@@ -332,22 +321,18 @@ impl Runtime {
                 "size it by the tensor's type",
             ));
         }
-        transfer::read(&self.inner.ledger, tensor, into, location)
+        transfer::read(&self.inner.ledger, tensor, into, caller)
     }
 
     /// The tensor itself if it is dense from the start of its memory, else a dense copy on its device.
-    pub fn dense(&self, tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
-        transfer::whole(tensor, location)
+    pub fn dense(&self, tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
+        transfer::whole(tensor, caller)
     }
 
     /// [`dense`](Runtime::dense), for what is kept for long: a view of a small part of its memory is copied too, so that the rest of
     /// it can go.
-    pub fn compact(
-        &self,
-        tensor: &DeviceTensor,
-        location: &'static Location<'static>,
-    ) -> Result<DeviceTensor> {
-        transfer::compact(tensor, location)
+    pub fn compact(&self, tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
+        transfer::compact(tensor, caller)
     }
 
     /// Measures a device and uses what was found from now on; kept for later runs in the folder of calibrations, whose file is

@@ -5,11 +5,10 @@ use crate::ledger::{Cause, Ledger};
 use crate::logical::LogicalDevice;
 use crate::storage::{Checks, DeviceTensor};
 use situ_core::error::Data;
-use situ_core::{DType, DeviceKind, Error, Layout, Reason, Result, Shape};
+use situ_core::{Caller, DType, DeviceKind, Error, Layout, Reason, Result, Shape};
 use situ_device::{Arg, Call, Check, Lack, Region};
 use situ_ir::Op;
 use situ_ir::ops::Dense;
-use std::panic::Location;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,20 +23,20 @@ pub(crate) unsafe fn host_bytes<'a>(region: &Region<'a>, bytes: usize) -> Option
 }
 
 /// The tensor itself if it is dense (from an offset that copies can start at), else a dense copy on its device.
-pub(crate) fn dense(tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
+pub(crate) fn dense(tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
     let start = tensor.layout.offset() * tensor.dtype.size();
     if tensor.layout.is_dense() && start.is_multiple_of(4) {
         return Ok(tensor.clone());
     }
-    dense_copy(tensor, location)
+    dense_copy(tensor, caller)
 }
 
 /// The tensor itself if it is its memory from the start, in order; else a dense copy on its device.
-pub(crate) fn whole(tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
+pub(crate) fn whole(tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
     if tensor.layout.is_dense() && tensor.layout.offset() == 0 {
         return Ok(tensor.clone());
     }
-    dense_copy(tensor, location)
+    dense_copy(tensor, caller)
 }
 
 /// [`whole_for_all`], or on the host where the tensor's device can't hold it in one piece: a view may be far larger than its memory.
@@ -45,31 +44,28 @@ pub(crate) fn whole_or_hosted(
     table: &Table,
     ledger: &Ledger,
     tensor: &DeviceTensor,
-    location: &'static Location<'static>,
+    caller: Caller,
 ) -> Result<DeviceTensor> {
-    match whole_for_all(tensor, location) {
+    match whole_for_all(tensor, caller) {
         Err(Error::Kernel { .. }) if tensor.device().kind != DeviceKind::Cpu => {
             let host = table.devices.iter().find(|d| d.id().kind == DeviceKind::Cpu);
             let host = host.ok_or_else(|| unaddressable(tensor.device()))?;
-            let purpose = Purpose { cause: Cause::Implicit, op: "dense", reason: tensor.reason, location };
-            whole(&copy(table, ledger, tensor, host, purpose)?, location)
+            let purpose = Purpose { cause: Cause::Implicit, op: "dense", reason: tensor.reason, caller };
+            whole(&copy(table, ledger, tensor, host, purpose)?, caller)
         }
         done => done,
     }
 }
 
 /// [`whole`], for functions to hold: where one of them holds a dense copy already, it is that one.
-pub(crate) fn whole_for_all(
-    tensor: &DeviceTensor,
-    location: &'static Location<'static>,
-) -> Result<DeviceTensor> {
+pub(crate) fn whole_for_all(tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
     if tensor.is_whole() {
         return Ok(tensor.clone());
     }
     if let Some(lent) = tensor.lent_on(tensor.device()) {
         return Ok(lent);
     }
-    let copy = dense_copy(tensor, location)?;
+    let copy = dense_copy(tensor, caller)?;
     tensor.lend(&copy);
     Ok(copy)
 }
@@ -86,24 +82,21 @@ const LEAST_PART: usize = 4;
 
 /// [`whole`], for what is kept for long: a view of a small part of its memory is copied, so that the rest can go. Where it can't be
 /// copied for want of memory or of a kernel, it is kept as it is, if it can be.
-pub(crate) fn compact(tensor: &DeviceTensor, location: &'static Location<'static>) -> Result<DeviceTensor> {
+pub(crate) fn compact(tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
     if !tensor.is_whole() {
-        return dense_copy(tensor, location);
+        return dense_copy(tensor, caller);
     }
     if !wastes(tensor.tensor_type().bytes(), tensor.storage.region().bytes) {
         return Ok(tensor.clone());
     }
-    match dense_copy(tensor, location) {
+    match dense_copy(tensor, caller) {
         Err(Error::OutOfMemory(_) | Error::Kernel { .. }) => Ok(tensor.clone()),
         copied => copied,
     }
 }
 
 /// A dense copy of a view, on its device.
-pub(crate) fn dense_copy(
-    tensor: &DeviceTensor,
-    location: &'static Location<'static>,
-) -> Result<DeviceTensor> {
+pub(crate) fn dense_copy(tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
     let logical = tensor.logical_device();
     let device = logical.device()?;
     let op = Op::from(Dense);
@@ -125,7 +118,7 @@ pub(crate) fn dense_copy(
         inputs: &inputs,
         outputs: &outputs,
         workspace: None,
-        location: Some(location),
+        caller: Some(caller),
         timing: None,
     };
     device.launch(&call)?;
@@ -141,14 +134,9 @@ fn elements(tensor: &DeviceTensor) -> Region<'_> {
 }
 
 /// Reads a tensor's elements, row-major, into `into`, which has exactly their bytes.
-pub(crate) fn read(
-    ledger: &Ledger,
-    tensor: &DeviceTensor,
-    into: &mut [u8],
-    location: &'static Location<'static>,
-) -> Result<()> {
+pub(crate) fn read(ledger: &Ledger, tensor: &DeviceTensor, into: &mut [u8], caller: Caller) -> Result<()> {
     let start = Instant::now();
-    let source = match dense(tensor, location) {
+    let source = match dense(tensor, caller) {
         // No memory or no kernel to make a view dense: what it looks at can still be read, and picked from here.
         Err(Error::OutOfMemory(_) | Error::Kernel { .. }) => {
             read_picking(tensor, into)?;
@@ -173,7 +161,7 @@ pub(crate) fn read(
             logical.id(),
             to,
             "read",
-            location,
+            caller.location(),
             into.len(),
             start.elapsed().as_secs_f64(),
         );
@@ -199,7 +187,7 @@ pub(crate) struct Purpose {
     pub(crate) cause: Cause,
     pub(crate) op: &'static str,
     pub(crate) reason: Reason,
-    pub(crate) location: &'static Location<'static>,
+    pub(crate) caller: Caller,
 }
 
 /// A copy of the tensor on `to`, or the tensor itself if it is there.
@@ -231,7 +219,7 @@ pub(crate) fn copy(
         return copy(table, ledger, &staged, to, purpose);
     }
     let start = Instant::now();
-    let source = match dense(tensor, purpose.location) {
+    let source = match dense(tensor, purpose.caller) {
         // No memory or no kernel to make a view dense where it is: all that it looks at goes, and it is a view there too.
         Err(Error::OutOfMemory(_) | Error::Kernel { .. }) => {
             let flat = Shape::new(&[tensor.storage.region().bytes])?;
@@ -259,7 +247,7 @@ pub(crate) fn copy(
     }
     out.checks = open_checks(&source)?;
     let seconds = start.elapsed().as_secs_f64();
-    ledger.book(purpose.cause, from, to.id(), purpose.op, purpose.location, bytes, seconds);
+    ledger.book(purpose.cause, from, to.id(), purpose.op, purpose.caller.location(), bytes, seconds);
     tensor.keep_replica(&out);
     Ok(out)
 }
@@ -271,7 +259,7 @@ pub(crate) fn upload(
     ty: situ_core::TensorType,
     to: &Arc<LogicalDevice>,
     reason: Reason,
-    location: &'static Location<'static>,
+    caller: Caller,
 ) -> Result<DeviceTensor> {
     let start = Instant::now();
     let out = to.tensor(ty, "constant", reason)?;
@@ -286,7 +274,7 @@ pub(crate) fn upload(
             from,
             to.id(),
             "constant",
-            location,
+            caller.location(),
             bytes.len(),
             start.elapsed().as_secs_f64(),
         );

@@ -5,18 +5,17 @@ use crate::scope::{current_request, line_of, on_device};
 use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{emit, emit_node, is_tracing};
-use situ_core::{DeviceId, Result};
+use situ_core::{Caller, DeviceId, Result};
 use situ_ir::Op;
 use situ_ir::gradient::Made;
 use situ_ir::graph::Source;
 use situ_runtime::{DeviceTensor, Request, Runtime};
 use smallvec::SmallVec;
-use std::panic::Location;
 
 /// Runs an op under the scopes around the call.
 #[track_caller]
 pub(crate) fn apply(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
-    apply_with(op.into(), inputs, &current_request(), line_of(Location::caller()))
+    apply_with(op.into(), inputs, &current_request(), line_of(Caller::here()))
 }
 
 /// Runs any op by its data, under the scopes around the call; gives all its outputs. For what has no method of its own, and for tools
@@ -32,7 +31,7 @@ pub(crate) fn apply(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
 /// ```
 #[track_caller]
 pub fn apply_op(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-    apply_all(op.into(), inputs, &current_request(), line_of(Location::caller()))
+    apply_all(op.into(), inputs, &current_request(), line_of(Caller::here()))
 }
 
 /// [`apply_with`], for ops with several outputs.
@@ -40,13 +39,13 @@ pub(crate) fn apply_all(
     op: Op,
     inputs: &[&Tensor],
     request: &Request,
-    location: &'static Location<'static>,
+    caller: Caller,
 ) -> Result<Vec<Tensor>> {
     let log = tape::log_of(inputs);
     let made = if is_tracing() {
         let op = op.clone();
         emit_node(inputs, |builder, values| {
-            Ok(builder.op_with(op, values, request.clone(), Source(Some(location)))?.node)
+            Ok(builder.op_with(op, values, request.clone(), Source(Some(caller.location())))?.node)
         })?
     } else {
         let mut concrete: SmallVec<[&DeviceTensor; 3]> = SmallVec::new();
@@ -54,15 +53,15 @@ pub(crate) fn apply_all(
             concrete.push(input.concrete()?);
         }
         let made = match concrete.first() {
-            Some(first) => Runtime::of(first)?.eager_all(&op, &concrete, request, location)?,
-            None => current_runtime().eager_all(&op, &concrete, request, location)?,
+            Some(first) => Runtime::of(first)?.eager_all(&op, &concrete, request, caller)?,
+            None => current_runtime().eager_all(&op, &concrete, request, caller)?,
         };
         made.into_iter().map(Tensor::from_concrete).collect()
     };
     if log == 0 {
         return Ok(made);
     }
-    Ok(tape::record_all(log, Made::Op(op), inputs, made, request.clone(), location))
+    Ok(tape::record_all(log, Made::Op(op), inputs, made, request.clone(), caller))
 }
 
 /// Runs an op on one device, whatever the scopes are.
@@ -70,48 +69,39 @@ pub(crate) fn apply_on(
     device: DeviceId,
     op: impl Into<Op>,
     inputs: &[&Tensor],
-    location: &'static Location<'static>,
+    caller: Caller,
 ) -> Result<Tensor> {
-    apply_with(op.into(), inputs, &Request { spec: on_device(device), ..current_request() }, location)
+    apply_with(op.into(), inputs, &Request { spec: on_device(device), ..current_request() }, caller)
 }
 
 /// Makes a constant for use with a tensor: on its device, or in its trace.
-pub(crate) fn apply_beside(
-    tensor: &Tensor,
-    op: impl Into<Op>,
-    location: &'static Location<'static>,
-) -> Result<Tensor> {
+pub(crate) fn apply_beside(tensor: &Tensor, op: impl Into<Op>, caller: Caller) -> Result<Tensor> {
     match tensor.concrete() {
-        Ok(concrete) if !is_tracing() => apply_on(concrete.device(), op, &[], location),
-        _ => apply_with(op.into(), &[], &current_request(), location),
+        Ok(concrete) if !is_tracing() => apply_on(concrete.device(), op, &[], caller),
+        _ => apply_with(op.into(), &[], &current_request(), caller),
     }
 }
 
-pub(crate) fn apply_with(
-    op: Op,
-    inputs: &[&Tensor],
-    request: &Request,
-    location: &'static Location<'static>,
-) -> Result<Tensor> {
+pub(crate) fn apply_with(op: Op, inputs: &[&Tensor], request: &Request, caller: Caller) -> Result<Tensor> {
     let log = tape::log_of(inputs);
     if is_tracing() {
         if log == 0 {
-            return emit(op, inputs, request, location);
+            return emit(op, inputs, request, caller);
         }
-        let made = emit(op.clone(), inputs, request, location)?;
-        return Ok(tape::record(log, Made::Op(op), inputs, made, request.clone(), location));
+        let made = emit(op.clone(), inputs, request, caller)?;
+        return Ok(tape::record(log, Made::Op(op), inputs, made, request.clone(), caller));
     }
     let mut concrete: SmallVec<[&DeviceTensor; 3]> = SmallVec::new();
     for input in inputs {
         concrete.push(input.concrete()?);
     }
     let made = match concrete.first() {
-        Some(first) => Runtime::of(first)?.eager(&op, &concrete, request, location),
-        None => current_runtime().eager(&op, &concrete, request, location),
+        Some(first) => Runtime::of(first)?.eager(&op, &concrete, request, caller),
+        None => current_runtime().eager(&op, &concrete, request, caller),
     };
     let made = Tensor::from_concrete(made?);
     if log == 0 {
         return Ok(made);
     }
-    Ok(tape::record(log, Made::Op(op), inputs, made, request.clone(), location))
+    Ok(tape::record(log, Made::Op(op), inputs, made, request.clone(), caller))
 }

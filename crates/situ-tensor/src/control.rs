@@ -4,10 +4,9 @@ use crate::scope::current_request;
 use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{self, Branch, is_tracing};
-use situ_core::{DType, Error, Result, TensorType};
+use situ_core::{Caller, DType, Error, Result, TensorType};
 use situ_ir::gradient::Made;
 use situ_ir::graph::{Cond, Source, While};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// Runs `then` where the scalar bool `condition` holds, else `otherwise`; both give tensors of the same types.
@@ -28,7 +27,7 @@ pub fn cond(
     then: impl Fn() -> Result<Vec<Tensor>>,
     otherwise: impl Fn() -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Tensor>> {
-    let location = Location::caller();
+    let caller = Caller::here();
     check_condition("cond", condition)?;
     if !is_tracing() {
         return if condition.item::<bool>()? { then() } else { otherwise() };
@@ -44,11 +43,11 @@ pub fn cond(
     let log = tape::log_of(&inputs);
     let kept = (log != 0).then(|| (Arc::new(cond.clone()), request.clone()));
     let made = trace::emit_node(&inputs, |builder, values| {
-        builder.cond(cond, values[0], &values[1..], request, Source(Some(location)))
+        builder.cond(cond, values[0], &values[1..], request, Source(Some(caller.location())))
     })?;
     Ok(match kept {
         None => made,
-        Some((cond, request)) => tape::record_all(log, Made::Cond(cond), &inputs, made, request, location),
+        Some((cond, request)) => tape::record_all(log, Made::Cond(cond), &inputs, made, request, caller),
     })
 }
 
@@ -70,7 +69,7 @@ pub fn while_loop(
     condition: impl Fn(&[Tensor]) -> Result<Tensor>,
     body: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Vec<Tensor>> {
-    let location = Location::caller();
+    let caller = Caller::here();
     if !is_tracing() {
         let mut state = state.to_vec();
         loop {
@@ -103,12 +102,12 @@ pub fn while_loop(
     let request = current_request();
     let scope = request.clone();
     let mut made = trace::emit_node(&inputs, |builder, values| {
-        builder.while_loop(looped, values, request, Source(Some(location)))
+        builder.while_loop(looped, values, request, Source(Some(caller.location())))
     })?;
     made.truncate(state.len());
     Ok(match tape::log_of(&inputs) {
         0 => made,
-        log => tape::record_all(log, Made::While, &inputs, made, scope, location),
+        log => tape::record_all(log, Made::While, &inputs, made, scope, caller),
     })
 }
 

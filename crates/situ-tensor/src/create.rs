@@ -4,9 +4,8 @@ use crate::apply::apply;
 use crate::current::current_runtime;
 use crate::scope::current_request;
 use crate::tensor::Tensor;
-use situ_core::{DType, DeviceSpec, DeviceType, Element, Error, Result, Scalar, Shape, TensorType};
+use situ_core::{Caller, DType, DeviceSpec, DeviceType, Element, Error, Result, Scalar, Shape, TensorType};
 use situ_ir::ops::{Eye, Fill, Range};
-use std::panic::Location;
 
 /// Host values that can become a tensor: a number, an array, a vector, or arrays of them.
 pub trait TensorData {
@@ -105,7 +104,7 @@ pub fn tensor<D: TensorData>(data: D) -> Result<Tensor> {
 /// A tensor of elements in row-major order under a shape.
 #[track_caller]
 pub fn constant<T: Element>(elements: &[T], dims: &[usize]) -> Result<Tensor> {
-    let location = Location::caller();
+    let caller = Caller::here();
     let shape = shape_for("constant", dims)?;
     if shape.elements() != elements.len() {
         return Err(Error::argument(
@@ -117,7 +116,7 @@ pub fn constant<T: Element>(elements: &[T], dims: &[usize]) -> Result<Tensor> {
     // SAFETY: every element type is plain data without padding, so its memory may be looked at as bytes.
     let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast::<u8>(), size_of_val(elements)) };
     let ty = TensorType::new(T::DTYPE, shape);
-    let made = current_runtime().constant(bytes, ty, &current_request(), location)?;
+    let made = current_runtime().constant(bytes, ty, &current_request(), caller)?;
     Ok(Tensor::from_concrete(made))
 }
 

@@ -1,10 +1,9 @@
 //! Printing tensors: nested rows, long axes shortened in the middle. Of a large tensor, only what is printed is read.
 
 use crate::tensor::Tensor;
-use situ_core::{DType, Element, MAX_RANK, Result};
+use situ_core::{Caller, DType, Element, MAX_RANK, Result};
 use situ_runtime::Runtime;
 use std::fmt;
-use std::panic::Location;
 
 /// Axes longer than this show only their ends.
 const SHOWN: usize = 6;
@@ -61,7 +60,7 @@ fn shown_bytes(tensor: &Tensor) -> Result<Vec<u8>> {
         }
         let Some(part) = concrete.part(&starts[..rank], &sizes[..rank]) else { continue };
         let mut read = vec![0; part.tensor_type().bytes()];
-        runtime.read(&part, &mut read, Location::caller())?;
+        runtime.read(&part, &mut read, Caller::here())?;
         for (place, from) in read.chunks_exact(size).enumerate() {
             let (mut rest, mut to, mut is_shown) = (place, 0, true);
             for axis in (0..rank).rev() {

@@ -6,7 +6,7 @@ use crate::tape::is_recording;
 use crate::tensor::Tensor;
 use crate::together;
 use crate::trace::{self, Recorded, is_tracing};
-use situ_core::{DeviceId, Error, Request, Result, TensorType};
+use situ_core::{Caller, DeviceId, Error, Location, Request, Result, TensorType};
 use situ_ir::Graph;
 use situ_ir::passes::{Options, Report};
 use situ_runtime::function::{
@@ -16,7 +16,6 @@ use situ_runtime::recording::{Entry, PlacedAgain, TracedAgain};
 use situ_runtime::{DeviceTensor, Runtime, Variants};
 use smallvec::SmallVec;
 use std::fmt;
-use std::panic::Location;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
@@ -118,9 +117,8 @@ impl Function {
     /// A function of any number of tensors, with any number of results.
     #[track_caller]
     pub fn many(body: impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync + 'static) -> Function {
-        let at = Location::caller();
         Function {
-            name: format!("function at {}:{}", at.file(), at.line()).into(),
+            name: format!("function at {}", Location::here()).into(),
             body: Box::new(body),
             passes: Options::default(),
             variants: RwLock::default(),
@@ -475,7 +473,7 @@ impl Prepared<'_> {
         let views = self.arguments.iter().any(|t| !is_whole(t));
         if views {
             for argument in &self.arguments {
-                dense.push(runtime.dense(argument, std::panic::Location::caller())?);
+                dense.push(runtime.dense(argument, Caller::here())?);
             }
         }
         let whole: SmallVec<[&DeviceTensor; 4]> =

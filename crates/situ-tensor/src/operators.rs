@@ -2,9 +2,8 @@
 
 use crate::apply::apply_beside;
 use crate::tensor::Tensor;
-use situ_core::{Error, Result, Scalar, Shape};
+use situ_core::{Caller, Error, Result, Scalar, Shape};
 use situ_ir::ops::Fill;
-use std::panic::Location;
 
 /// A number as an element of a tensor's dtype, for the op of that name; an error where the dtype does not have it.
 pub(crate) fn number_beside(op: &'static str, tensor: &Tensor, number: f64) -> Result<Scalar> {
@@ -36,8 +35,8 @@ macro_rules! operators {
             fn $method(self, other: f64) -> Result<Tensor> {
                 let value = number_beside(stringify!($method), self, other)?;
                 let fill = Fill { shape: Shape::SCALAR, value };
-                let location = Location::caller();
-                let scalar = crate::current::with_runtime_of(self, || apply_beside(self, fill, location))?;
+                let caller = Caller::here();
+                let scalar = crate::current::with_runtime_of(self, || apply_beside(self, fill, caller))?;
                 Tensor::$method(self, &scalar)
             }
         }

@@ -4,11 +4,10 @@
 //! name changes nothing; [`clear_device`] forgets everything around it. A guard removes its own entry, in whatever
 //! order guards are dropped. A new thread starts with no scope.
 
-use situ_core::{DeviceId, DeviceKind, DeviceSpec, DeviceType, Policy, Result};
+use situ_core::{Caller, DeviceId, DeviceKind, DeviceSpec, DeviceType, Location, Policy, Result};
 use situ_runtime::Request;
 use std::cell::RefCell;
 use std::marker::PhantomData;
-use std::panic::Location;
 
 #[derive(Debug, Clone)]
 enum Effect {
@@ -17,7 +16,7 @@ enum Effect {
     Fallback(Policy),
     Copies(Policy),
     Name(String),
-    Line(&'static Location<'static>),
+    Line(Location),
     /// Everything at once, as it was elsewhere.
     Replace(Request),
 }
@@ -27,7 +26,7 @@ enum Effect {
 struct Merged {
     request: Request,
     /// The line that ops are said to be of, if it is not that of their call.
-    line: Option<&'static Location<'static>>,
+    line: Option<Location>,
 }
 
 impl Merged {
@@ -187,11 +186,11 @@ pub fn current_request() -> Request {
 /// ```
 /// # fn main() -> situ_core::Result<()> {
 /// use situ_tensor::{Function, scope::line_scope, tensor};
-/// use std::panic::Location;
+/// use situ_core::Location;
 ///
 /// #[track_caller]
 /// fn double() -> Function {
-///     let line = Location::caller();
+///     let line = Location::here();
 ///     Function::new(move |x| {
 ///         let _line = line_scope(line);
 ///         x.add(x)
@@ -203,13 +202,14 @@ pub fn current_request() -> Request {
 /// assert_eq!(f.places(&[&tensor(1.0f32)?])?[0].source.to_string(), at);
 /// # Ok(()) }
 /// ```
-pub fn line_scope(line: &'static Location<'static>) -> ScopeGuard {
+pub fn line_scope(line: Location) -> ScopeGuard {
     push(Effect::Line(line))
 }
 
 /// The line that an op called at `caller` is said to be of.
-pub(crate) fn line_of(caller: &'static Location<'static>) -> &'static Location<'static> {
-    SCOPES.with(|scopes| scopes.borrow().stack.last().and_then(|o| o.merged.line)).unwrap_or(caller)
+pub(crate) fn line_of(caller: Caller) -> Caller {
+    let line = SCOPES.with(|scopes| scopes.borrow().stack.last().and_then(|o| o.merged.line));
+    line.map_or(caller, Caller::from)
 }
 
 /// Opens a scope that asks for exactly this, whatever is around it: to carry a scope to another thread.

@@ -4,12 +4,11 @@ use crate::apply::apply;
 use crate::scope::current_request;
 use crate::tape::{self, Node};
 use crate::trace::{emit, is_tracing};
-use situ_core::{DType, DeviceId, Element, Error, Layout, Reason, Result, Shape, TensorType};
+use situ_core::{Caller, DType, DeviceId, Element, Error, Layout, Reason, Result, Shape, TensorType};
 use situ_ir::Value;
 use situ_ir::gradient::Made;
 use situ_ir::ops::{Cast, Dense};
 use situ_runtime::{DeviceTensor, Request, Runtime, host_out_of_memory, zeroed};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// An array of elements on one device.
@@ -175,7 +174,7 @@ impl Tensor {
     /// The elements, row-major. Waits for queued work and returns its errors.
     #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        let bytes = self.bytes_as::<T>("to_vec", Location::caller())?;
+        let bytes = self.bytes_as::<T>("to_vec", Caller::here())?;
         let mut elements = Vec::new();
         let room = elements.try_reserve_exact(self.elements());
         room.map_err(|_| host_out_of_memory("to_vec", bytes.len()))?;
@@ -194,13 +193,13 @@ impl Tensor {
                 "use to_vec, or reduce it first",
             ));
         }
-        Ok(T::from_bytes(&self.bytes_as::<T>("item", Location::caller())?))
+        Ok(T::from_bytes(&self.bytes_as::<T>("item", Caller::here())?))
     }
 
     /// The elements' bytes, row-major, as they are in memory.
     #[track_caller]
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.read(Location::caller())
+        self.read(Caller::here())
     }
 
     /// Whether the data on the way to this tensor were good, without reading it: the error of an index or a label out of range, or of an
@@ -237,11 +236,7 @@ impl Tensor {
         }
     }
 
-    fn bytes_as<T: Element>(
-        &self,
-        call: &'static str,
-        location: &'static Location<'static>,
-    ) -> Result<Vec<u8>> {
+    fn bytes_as<T: Element>(&self, call: &'static str, caller: Caller) -> Result<Vec<u8>> {
         if T::DTYPE != self.dtype() {
             return Err(Error::operands(
                 call,
@@ -250,13 +245,13 @@ impl Tensor {
                 "ask for its dtype, or cast first",
             ));
         }
-        self.read(location)
+        self.read(caller)
     }
 
-    fn read(&self, location: &'static Location<'static>) -> Result<Vec<u8>> {
+    fn read(&self, caller: Caller) -> Result<Vec<u8>> {
         let concrete = self.concrete()?;
         let mut bytes = zeroed("read", self.tensor_type().bytes())?;
-        Runtime::of(concrete)?.read(concrete, &mut bytes, location)?;
+        Runtime::of(concrete)?.read(concrete, &mut bytes, caller)?;
         Ok(bytes)
     }
 
@@ -264,16 +259,16 @@ impl Tensor {
     #[track_caller]
     pub fn to_device(&self, name: &str) -> Result<Tensor> {
         let request = Request { spec: name.parse()?, ..current_request() };
-        let location = Location::caller();
+        let caller = Caller::here();
         let copy = if is_tracing() {
-            emit(Dense.into(), &[self], &request, location)?
+            emit(Dense.into(), &[self], &request, caller)?
         } else {
             let concrete = self.concrete()?;
-            Tensor::from_concrete(Runtime::of(concrete)?.to_device(concrete, &request, location)?)
+            Tensor::from_concrete(Runtime::of(concrete)?.to_device(concrete, &request, caller)?)
         };
         Ok(match tape::log_of(&[self]) {
             0 => copy,
-            log => tape::record(log, Made::Op(Dense.into()), &[self], copy, Request::default(), location),
+            log => tape::record(log, Made::Op(Dense.into()), &[self], copy, Request::default(), caller),
         })
     }
 

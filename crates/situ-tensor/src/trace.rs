@@ -6,12 +6,11 @@
 use crate::tensor::{Tensor, Traced};
 use crate::together;
 use crate::variable::Variable;
-use situ_core::{Error, Request, Result, TensorType};
+use situ_core::{Caller, Error, Request, Result, TensorType};
 use situ_ir::graph::Source;
 use situ_ir::{Graph, GraphBuilder, Op, Value};
 use situ_runtime::DeviceTensor;
 use std::cell::RefCell;
-use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -177,16 +176,11 @@ fn run(
 }
 
 /// Adds an op to the trace under way.
-pub(crate) fn emit(
-    op: Op,
-    inputs: &[&Tensor],
-    request: &Request,
-    location: &'static Location<'static>,
-) -> Result<Tensor> {
+pub(crate) fn emit(op: Op, inputs: &[&Tensor], request: &Request, caller: Caller) -> Result<Tensor> {
     let id = current_id().ok_or_else(|| escaped(op.name()))?;
     let values = inputs.iter().map(|t| value_in(id, t)).collect::<Result<Vec<_>>>()?;
     with(id, |trace| {
-        let value = trace.builder.op_with(op, &values, request.clone(), Source(Some(location)))?;
+        let value = trace.builder.op_with(op, &values, request.clone(), Source(Some(caller.location())))?;
         Ok(traced(id, value, trace.builder.type_of(value)))
     })
 }

@@ -5,9 +5,8 @@ use crate::scope::{current_request, line_of};
 use crate::tensor::Tensor;
 use crate::trace::is_tracing;
 use crate::variable::{Turn, Variable};
-use situ_core::{Error, Request, Result};
+use situ_core::{Caller, Error, Request, Result};
 use situ_ir::ops::Update;
-use std::panic::Location;
 
 impl Variable {
     /// One step of an optimizer: `rates` are two numbers, the learning rate and the number of this step from 1 on; `state` as many
@@ -36,9 +35,9 @@ impl Variable {
                 "give as many variables as Update::states says",
             ));
         }
-        let location = line_of(Location::caller());
+        let caller = line_of(Caller::here());
         if is_tracing() {
-            let made = self.stepped(update, gradient, rates, state, &request, location)?;
+            let made = self.stepped(update, gradient, rates, state, &request, caller)?;
             return std::iter::once(&self).chain(state).zip(&made).try_for_each(|(v, new)| v.assign(new));
         }
         let all: Vec<&Variable> = std::iter::once(self).chain(state.iter().copied()).collect();
@@ -46,11 +45,11 @@ impl Variable {
         order.sort_unstable_by_key(|v| v.address());
         order.dedup_by_key(|v| v.address());
         let _turns: Vec<Turn<'_>> = order.iter().map(|v| v.turn(true)).collect();
-        let made = self.stepped(update, gradient, rates, state, &request, location)?;
+        let made = self.stepped(update, gradient, rates, state, &request, caller)?;
         // The weight and its state change together, or not at all.
         let placed = |(variable, new): (&&Variable, &Tensor)| {
             variable.check("step", new)?;
-            variable.placed(new, location)
+            variable.placed(new, caller)
         };
         let placed = all.iter().zip(&made).map(placed).collect::<Result<Vec<_>>>()?;
         all.iter().zip(placed).for_each(|(variable, new)| drop(variable.set(new)));
@@ -65,12 +64,12 @@ impl Variable {
         rates: &Tensor,
         state: &[&Variable],
         request: &Request,
-        location: &'static Location<'static>,
+        caller: Caller,
     ) -> Result<Vec<Tensor>> {
         let held: Vec<Tensor> = state.iter().map(|v| v.unwatched()).collect();
         let (value, gradient) = (self.unwatched(), gradient.unwatched());
         let mut inputs = vec![&value, &gradient, rates];
         inputs.extend(&held);
-        apply_all(update.into(), &inputs, request, location)
+        apply_all(update.into(), &inputs, request, caller)
     }
 }

@@ -12,10 +12,9 @@ use crate::scope::{current_request, line_of, on_device};
 use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{self, is_tracing};
-use situ_core::{DType, DeviceId, DeviceSpec, Error, Result, Shape, TensorType};
+use situ_core::{Caller, DType, DeviceId, DeviceSpec, Error, Result, Shape, TensorType};
 use situ_ir::ops::{Binary, BinaryKind};
 use situ_runtime::{DeviceTensor, Request, Runtime};
-use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -65,12 +64,12 @@ impl Variable {
     #[track_caller]
     pub fn new(value: &Tensor) -> Result<Variable> {
         let request = current_request();
-        let location = Location::caller();
+        let caller = Caller::here();
         let value = value.concrete()?;
         let runtime = Runtime::of(value)?;
         let pinned = !request.spec.is_empty();
-        let placed = if pinned { runtime.place(value, &request, location)? } else { value.clone() };
-        let placed = runtime.compact(&placed, location)?;
+        let placed = if pinned { runtime.place(value, &request, caller)? } else { value.clone() };
+        let placed = runtime.compact(&placed, caller)?;
         placed.settle()?;
         placed.keep_replicas();
         let (dtype, shape) = (placed.dtype(), *placed.shape());
@@ -169,7 +168,7 @@ impl Variable {
             return Ok(value.clone());
         }
         let request = Request { spec: on_device(device), ..Request::default() };
-        let moved = runtime.to_device(value, &request, Location::caller())?;
+        let moved = runtime.to_device(value, &request, Caller::here())?;
         self.0.moves.fetch_add(1, Relaxed);
         self.set(moved.clone());
         let ty = self.tensor_type();
@@ -204,22 +203,18 @@ impl Variable {
             return trace::assign_variable("assign", self, value);
         }
         let _turn = self.turn(true);
-        let placed = self.placed(value, line_of(Location::caller()))?;
+        let placed = self.placed(value, line_of(Caller::here()))?;
         self.set(placed);
         Ok(())
     }
 
     /// A value as the variable may hold it: on its device, dense, and known to be good.
-    pub(crate) fn placed(
-        &self,
-        value: &Tensor,
-        location: &'static Location<'static>,
-    ) -> Result<DeviceTensor> {
+    pub(crate) fn placed(&self, value: &Tensor, caller: Caller) -> Result<DeviceTensor> {
         let value = value.concrete()?;
         let runtime = Runtime::of(value)?;
         let request = Request { spec: on_device(self.device()), ..current_request() };
-        let placed = runtime.to_device(value, &request, location)?;
-        let placed = runtime.compact(&placed, location)?;
+        let placed = runtime.to_device(value, &request, caller)?;
+        let placed = runtime.compact(&placed, caller)?;
         placed.settle()?;
         Ok(placed)
     }
@@ -227,33 +222,27 @@ impl Variable {
     /// Adds to the value, where the variable lives.
     #[track_caller]
     pub fn assign_add(&self, amount: &Tensor) -> Result<()> {
-        self.update("assign_add", BinaryKind::Add, amount, line_of(Location::caller()))
+        self.update("assign_add", BinaryKind::Add, amount, line_of(Caller::here()))
     }
 
     /// Subtracts from the value, where the variable lives.
     #[track_caller]
     pub fn assign_sub(&self, amount: &Tensor) -> Result<()> {
-        self.update("assign_sub", BinaryKind::Sub, amount, line_of(Location::caller()))
+        self.update("assign_sub", BinaryKind::Sub, amount, line_of(Caller::here()))
     }
 
-    fn update(
-        &self,
-        call: &'static str,
-        kind: BinaryKind,
-        amount: &Tensor,
-        location: &'static Location<'static>,
-    ) -> Result<()> {
+    fn update(&self, call: &'static str, kind: BinaryKind, amount: &Tensor, caller: Caller) -> Result<()> {
         self.check(call, amount)?;
         if is_tracing() {
             let request = Request { spec: self.here(), ..current_request() };
             let inputs = [&self.unwatched(), &amount.unwatched()];
-            let sum = apply_with(Binary { kind }.into(), &inputs, &request, location)?;
+            let sum = apply_with(Binary { kind }.into(), &inputs, &request, caller)?;
             return trace::assign_variable(call, self, &sum);
         }
         // The turn is held over the whole update, so that two threads adding at once both count.
         let _turn = self.turn(true);
         let held = self.held();
-        let sum = apply_on(held.device(), Binary { kind }, &[&held, &amount.unwatched()], location)?;
+        let sum = apply_on(held.device(), Binary { kind }, &[&held, &amount.unwatched()], caller)?;
         let sum = sum.concrete()?;
         sum.settle()?;
         self.set(sum.clone());

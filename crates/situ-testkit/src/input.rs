@@ -1,11 +1,10 @@
 //! An op's input as a test lays it out: plain data, seen dense or through views.
 
 use crate::array::{Array, Numbers, indices, position};
-use situ_core::{DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Layout, Policy, Result, Shape};
+use situ_core::{Caller, DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Layout, Policy, Result, Shape};
 use situ_ir::Op;
 use situ_ir::ops::{Expand, Permute, Slice};
 use situ_runtime::{DeviceTensor, Request, Runtime};
-use std::panic::Location;
 
 /// One way to look at what lies in memory.
 #[derive(Clone, Debug)]
@@ -154,9 +153,9 @@ impl Input {
     /// The input as a tensor on a device. Views must cost nothing: the layout is checked.
     pub fn place(&self, runtime: &Runtime, on: DeviceId) -> Result<DeviceTensor> {
         let request = strictly_on(on);
-        let location = Location::caller();
+        let caller = Caller::here();
         let ty = situ_core::TensorType::new(self.base.dtype, self.base.shape());
-        let base = runtime.constant(&self.base.bytes(), ty, &request, location)?;
+        let base = runtime.constant(&self.base.bytes(), ty, &request, caller)?;
         let mut tensor = base.clone();
         for view in &self.views {
             let op: Op = match view {
@@ -169,7 +168,7 @@ impl Input {
                 }
                 View::Expand(dims) => Expand { shape: shape(dims) }.into(),
             };
-            tensor = runtime.eager(&op, &[&tensor], &request, location)?;
+            tensor = runtime.eager(&op, &[&tensor], &request, caller)?;
         }
         assert_eq!(*tensor.layout(), self.layout(), "the layout of a view");
         assert!(tensor.shares_memory_with(&base), "a view was copied");

@@ -51,8 +51,9 @@ pub mod config;
 pub mod prelude;
 
 pub use situ_core::{
-    DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, MAX_RANK, Policy, Real,
-    Reason, Result, Rule, Scalar, Shape, TensorType, error, reason, replace_file, visible, visible_lines,
+    Caller, DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, Location, MAX_RANK,
+    Policy, Real, Reason, Result, Rule, Scalar, Shape, TensorType, error, locate_with, reason, replace_file,
+    visible, visible_lines,
 };
 /// Datasets: elements from tensors and files, made ready and brought to a device ahead of their use.
 pub use situ_data as data;

@@ -56,7 +56,7 @@ fn sparse<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
             op: call.op.name(),
             fault: Fault::OutOfRange { what: "label", value: label, limit },
             row,
-            location: call.location,
+            location: call.location(),
         }))
     })
 }

@@ -86,7 +86,7 @@ pub(super) fn in_place(exec: &Exec<'_>, op: Unary, tensor: &Arg<'_>) {
 
 /// The error of an element that has no result: only integer division has any.
 pub(super) fn no_result(call: &Call<'_>, op: &'static str, element: usize) -> Error {
-    Error::Data(Box::new(Data { op, fault: Fault::DivisionByZero, row: element, location: call.location }))
+    Error::Data(Box::new(Data { op, fault: Fault::DivisionByZero, row: element, location: call.location() }))
 }
 
 /// The strides of at most `N` operands over the result's axes.

@@ -37,7 +37,7 @@ fn out_of_range(call: &Call<'_>, limit: usize, found: OutOfRange) -> Error {
         op: call.op.name(),
         fault: Fault::OutOfRange { what: "index", value: found.value, limit },
         row: found.position,
-        location: call.location,
+        location: call.location(),
     }))
 }
 

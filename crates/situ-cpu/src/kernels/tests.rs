@@ -65,7 +65,7 @@ fn launch<T: Copy + Default>(device: &dyn Device, op: &Op, inputs: &[&Held]) -> 
         inputs: &args,
         outputs: &[Arg { region: out.region(), dtype: out.dtype, layout: &out.layout }],
         workspace: scratch.as_ref().map(|block| Region { block, offset: 0, bytes: workspace }),
-        location: None,
+        caller: None,
         timing: None,
     };
     if let Err(error) = device.launch(&call) {

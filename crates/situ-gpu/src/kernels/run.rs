@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
         let slots = self.stream.slots();
         let mut bound = blocks.to_vec();
         bound.push(&slots);
-        let check = Check::open(name, self.call.location);
+        let check = Check::open(name, self.call.location());
         let watch = Watch { check: check.clone(), bad };
         let parts: Vec<Part> = self.parts(params, groups).collect();
         let mains: Vec<Launch<'_>> = parts.iter().map(|part| self.launch(pipeline, &bound, part)).collect();

@@ -13,10 +13,9 @@ mod verify;
 pub use build::GraphBuilder;
 
 use crate::ops::{Op, Outputs};
-use situ_core::{Request, ScopeName, TensorType};
+use situ_core::{Location, Request, ScopeName, TensorType};
 use smallvec::SmallVec;
 use std::fmt;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// The number of a node in its graph.
@@ -139,7 +138,7 @@ pub struct While {
 
 /// The line of the program that made a node. Never part of what a node means.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Source(pub Option<&'static Location<'static>>);
+pub struct Source(pub Option<Location>);
 
 impl PartialEq for Source {
     fn eq(&self, _: &Source) -> bool {
@@ -153,7 +152,7 @@ impl std::hash::Hash for Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(at) => write!(f, "{}:{}", at.file(), at.line()),
+            Some(at) => write!(f, "{at}"),
             None => f.write_str("unknown"),
         }
     }

@@ -2,11 +2,10 @@
 
 use super::counts::{ratio, sum_and_count};
 use crate::Metric;
-use situ_core::Result;
+use situ_core::{Location, Result};
 use situ_tensor::Tensor;
 use situ_tensor::scope::line_scope;
 use std::fmt;
-use std::panic::Location;
 
 /// A metric of one's own: the mean, over all examples, of the numbers (or truths, as 0 and 1) that a closure makes of predictions and
 /// targets.
@@ -24,14 +23,14 @@ use std::panic::Location;
 pub struct Custom<F> {
     name: String,
     of: F,
-    line: &'static Location<'static>,
+    line: Location,
 }
 
 impl<F: Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync> Custom<F> {
     /// With its name in progress and history.
     #[track_caller]
     pub fn new(name: impl Into<String>, of: F) -> Custom<F> {
-        Custom { name: name.into(), of, line: Location::caller() }
+        Custom { name: name.into(), of, line: Location::here() }
     }
 }
 

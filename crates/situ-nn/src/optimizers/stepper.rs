@@ -2,10 +2,9 @@
 
 use super::{Clip, Decays, Optimizer, Schedule, UpdateRule};
 use crate::Weight;
-use situ_core::{DType, Error, Result};
+use situ_core::{DType, Error, Location, Result};
 use situ_tensor::scope::{device_spec, line_scope};
 use situ_tensor::{ScopeGuard, Tensor, Variable, clear_device, constant, full, name_scope, zeros};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// An optimizer with the state of its weights.
@@ -212,7 +211,7 @@ impl Stepper {
     /// Changes the weights by these gradients, one for each of [`Stepper::weights`]; a weight without one stays as it is.
     #[track_caller]
     pub fn apply(&self, gradients: &[Option<Tensor>]) -> Result<()> {
-        self.bound.apply(gradients, Location::caller())
+        self.bound.apply(gradients, Location::here())
     }
 
     /// [`Stepper::apply`] as a closure, for a function to hold on to while the stepper counts outside of it.
@@ -243,7 +242,7 @@ impl Stepper {
     /// ```
     #[track_caller]
     pub fn updater(&self) -> impl Fn(&[Option<Tensor>]) -> Result<()> + Send + Sync + use<> {
-        let (bound, line) = (self.bound.clone(), Location::caller());
+        let (bound, line) = (self.bound.clone(), Location::here());
         move |gradients| bound.apply(gradients, line)
     }
 
@@ -322,7 +321,7 @@ impl Bound {
     }
 
     /// Changes the weights. The ops are said to be of `line`, but for those of a rule that the program wrote.
-    pub(crate) fn apply(&self, gradients: &[Option<Tensor>], line: &'static Location<'static>) -> Result<()> {
+    pub(crate) fn apply(&self, gradients: &[Option<Tensor>], line: Location) -> Result<()> {
         if gradients.len() != self.weights.len() {
             return Err(Error::argument(
                 "optimizer",

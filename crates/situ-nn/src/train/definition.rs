@@ -3,11 +3,10 @@
 use super::sums::Sums;
 use crate::optimizers::{Bound, beside, on};
 use crate::{Loss, Metric, Model, Pass, Weight};
-use situ_core::{DType, Error, Result};
+use situ_core::{DType, Error, Location, Result};
 use situ_tensor::scope::line_scope;
 use situ_tensor::{Tape, Tensor, Variable, current_runtime, name_scope, tensor};
 use std::fmt;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A model with all that training it takes.
@@ -21,7 +20,7 @@ pub(crate) struct Definition {
     /// Steps so far, for layers that draw numbers: written only if one does.
     pub(crate) counter: Variable,
     /// The line that compiled it: ops that no layer, loss or metric of the program is the line of are said to be of this one.
-    pub(crate) line: &'static Location<'static>,
+    pub(crate) line: Location,
     pub(crate) trained: Sums,
     pub(crate) tested: Sums,
 }

@@ -3,10 +3,9 @@
 use super::Figures;
 use crate::Metric;
 use crate::optimizers::{beside, on};
-use situ_core::{DType, Error, Result};
+use situ_core::{DType, Error, Location, Result};
 use situ_tensor::scope::line_scope;
 use situ_tensor::{Tensor, Variable, concat, zeros};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// Examples after which sums are read even if nobody watches: f32 can't count much further.
@@ -41,7 +40,7 @@ impl Sums {
         loss: &Tensor,
         predicted: &Tensor,
         target: &Tensor,
-        line: &'static Location<'static>,
+        line: Location,
     ) -> Result<()> {
         let mut parts = {
             let _line = line_scope(line);

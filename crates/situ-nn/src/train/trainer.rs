@@ -4,10 +4,9 @@ use super::training::Held;
 use super::{Figures, Fit, History, Input, Metrics, Training};
 use crate::optimizers::Optimizer;
 use crate::{Loss, Metric, Model, Sequential, Weight};
-use situ_core::{Error, Result, Shape};
+use situ_core::{Error, Location, Result, Shape};
 use situ_tensor::Tensor;
 use std::fmt;
-use std::panic::Location;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,7 +34,7 @@ struct Parts<M> {
     loss: Box<dyn Loss>,
     metrics: Vec<Box<dyn Metric>>,
     seed: u64,
-    line: &'static Location<'static>,
+    line: Location,
 }
 
 /// Joins a model with an optimizer, a loss and metrics. A model without its weights gets them for the first batch.
@@ -154,7 +153,7 @@ impl<M: Model + 'static> Trainer<M> {
             loss: Box::new(loss),
             metrics: metrics.boxed(),
             seed,
-            line: Location::caller(),
+            line: Location::here(),
         };
         let state = match has_weights {
             true => {

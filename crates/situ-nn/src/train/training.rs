@@ -6,10 +6,9 @@ use super::{Figures, States};
 use crate::optimizers::{Optimizer, Schedule, Stepper};
 use crate::{Loss, Metric, Model, Weight};
 use serde::{Deserialize, Serialize};
-use situ_core::{DeviceId, Error, Result};
+use situ_core::{DeviceId, Error, Location, Result};
 use situ_tensor::{Function, Tensor, Variable, concat, current_runtime};
 use std::collections::{BTreeSet, HashSet};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// Where training is in its data.
@@ -83,7 +82,7 @@ impl Training {
         loss: Box<dyn Loss>,
         metrics: Vec<Box<dyn Metric>>,
         seed: u64,
-        line: &'static Location<'static>,
+        line: Location,
     ) -> Training {
         let Held { weights, stepper, trained, tested, counter } = held;
         let names: Vec<String> =

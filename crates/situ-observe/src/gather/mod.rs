@@ -21,7 +21,6 @@ use situ_runtime::recording::{
 };
 use situ_runtime::{Cause, Runtime};
 use std::collections::HashMap;
-use std::panic::Location;
 use std::time::UNIX_EPOCH;
 
 pub(crate) fn gather(runtime: &Runtime, recorded: Recorded, title: String) -> Record {
@@ -57,11 +56,6 @@ pub(crate) fn gather(runtime: &Runtime, recorded: Recorded, title: String) -> Re
     gathering.finish()
 }
 
-/// `file:line`.
-fn line(location: &Location<'_>) -> String {
-    format!("{}:{}", location.file(), location.line())
-}
-
 /// What makes two eager ops the same entry.
 type EagerKey = (&'static str, String, String, usize, Rule, String);
 
@@ -89,7 +83,7 @@ impl Gathering {
             Entry::Copy(copy) => self.copy(&copy),
             Entry::Fallback(fallback) => {
                 let device = self.devices.position(fallback.device);
-                let (wanted, source) = (fallback.wanted.to_string(), line(fallback.location));
+                let (wanted, source) = (fallback.wanted.to_string(), fallback.location.to_string());
                 let reason = fallback.reason.to_string();
                 self.fell_back(fallback.op, String::new(), wanted, device, reason, source, 1);
             }
@@ -207,7 +201,7 @@ impl Gathering {
 
     fn eager(&mut self, entry: &EagerEntry) {
         let device = self.devices.position(entry.device);
-        let source = line(entry.location);
+        let source = entry.location.to_string();
         let key = (
             entry.op,
             entry.name.to_string(),
@@ -261,7 +255,7 @@ impl Gathering {
             call: None,
             planned: None,
             name: copy.op.to_string(),
-            source: line(copy.location),
+            source: copy.location.to_string(),
             lane: 0,
             start: self.seconds(copy.start),
             end: self.seconds(copy.end),

@@ -2,6 +2,7 @@
 
 mod budgets;
 mod findings;
+mod front;
 mod recording;
 mod traces;
 

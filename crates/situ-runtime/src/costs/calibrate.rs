@@ -8,13 +8,12 @@ use super::{CostModel, LinkCost};
 use crate::logical::LogicalDevice;
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
-use situ_core::{Axes, DType, DeviceKind, Error, Policy, Request, Result, Scalar, Shape, TensorType};
+use situ_core::{Axes, Caller, DType, DeviceKind, Error, Policy, Request, Result, Scalar, Shape, TensorType};
 use situ_ir::ops::{
     Binary, BinaryKind, Concat, Dense, Fill, Gather, LayerNorm, Matmul, Permute, Range, Reduce, ReduceKind,
     Softmax, Unary, UnaryKind,
 };
 use situ_ir::{Op, WorkClass};
-use std::panic::Location;
 use std::time::{Duration, Instant};
 
 /// Rounds of which the quickest counts.
@@ -101,7 +100,7 @@ impl Bench<'_> {
     }
 
     fn run(&self, op: &Op, inputs: &[&DeviceTensor]) -> Result<DeviceTensor> {
-        self.runtime.eager(op, inputs, &self.request(), Location::caller())
+        self.runtime.eager(op, inputs, &self.request(), Caller::here())
     }
 
     /// A tensor of one value that makes no denormals and no infinities in any probe.
@@ -236,13 +235,13 @@ impl Bench<'_> {
             let (mut least_up, mut least_down) = (f64::INFINITY, f64::INFINITY);
             for _ in 0..ROUNDS * 4 {
                 let start = Instant::now();
-                let there = self.runtime.constant(&data, ty, &self.request(), Location::caller())?;
+                let there = self.runtime.constant(&data, ty, &self.request(), Caller::here())?;
                 self.device.sync()?;
                 least_up = least_up.min(start.elapsed().as_secs_f64());
                 let fresh = self.run(&Unary::new(UnaryKind::Neg).into(), &[&there])?;
                 self.device.sync()?;
                 let start = Instant::now();
-                self.runtime.read(&fresh, &mut into, Location::caller())?;
+                self.runtime.read(&fresh, &mut into, Caller::here())?;
                 least_down = least_down.min(start.elapsed().as_secs_f64());
             }
             (up[n], down[n]) = (least_up, least_down);

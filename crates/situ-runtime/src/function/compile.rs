@@ -19,11 +19,10 @@ use crate::recording::{DeviceTimes, Entry, FunctionCall, Stamps, nanoseconds, th
 use crate::runtime::{Inner, Runtime, State};
 use crate::storage::DeviceTensor;
 use crate::transfer;
-use situ_core::{DeviceId, DeviceKind, DeviceSpec, Reason, Request, Result};
+use situ_core::{Caller, DeviceId, DeviceKind, DeviceSpec, Location, Reason, Request, Result};
 use situ_ir::passes::{Options, Report};
 use situ_ir::{Content, Graph};
 use std::ops::Deref;
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -116,7 +115,7 @@ pub struct Blueprint {
 impl Runtime {
     /// Compiles a program.
     pub fn compile(&self, program: &Program<'_>) -> Result<Compiled> {
-        let at = Location::caller();
+        let at = Caller::here();
         let epoch = self.inner.epoch();
         let measured = program.before.map(|before| before.measured()).unwrap_or_default();
         let captures = {
@@ -238,7 +237,7 @@ impl Announced<'_> {
             let fallback = request.fallback.unwrap_or(state.config.fallback);
             let told = policy::told(&why, &request, fallback, Moment::Planned);
             if told.booked {
-                let location = node.source.0.unwrap_or(Location::caller());
+                let location = node.source.0.unwrap_or_else(|| Location::here());
                 match is_block {
                     // A recording knows the outermost graph alone from its plan.
                     true => inner.ledger.book_fallback_alone(wanted, ran, op, why, location),

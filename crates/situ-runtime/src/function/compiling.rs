@@ -21,9 +21,8 @@ use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, Purpose};
 use situ_core::error::CopyForbidden;
-use situ_core::{DeviceId, DeviceKind, Error, Policy, Reason, Result, reason};
+use situ_core::{DeviceId, DeviceKind, Error, Location, Policy, Reason, Result, reason};
 use situ_ir::{Content, Graph, Node};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// How often a graph is placed anew because its plan, once packed, takes more memory than the placer thought.
@@ -59,7 +58,7 @@ pub(super) fn homes_of(
 pub(super) struct Replica {
     capture: usize,
     device: DeviceIndex,
-    location: &'static Location<'static>,
+    location: Location,
 }
 
 /// A compilation under way.
@@ -248,7 +247,8 @@ impl Compiling<'_> {
             }
             let Replica { capture, device, location } = replica;
             let reason = Reason::Colocated { with: "its readers" };
-            let purpose = Purpose { cause: Cause::Implicit, op: "capture", reason, location };
+            let purpose =
+                Purpose { cause: Cause::Implicit, op: "capture", reason, caller: (*location).into() };
             let from = &self.captures[*capture];
             let copy = transfer::copy(table, &self.inner.ledger, from, &table.devices[*device], purpose)?;
             from.lend(&copy);
@@ -296,7 +296,7 @@ impl Host for Compiling<'_> {
             None => {
                 let from = position(&self.state.table, self.captures[capture].device())?;
                 self.allow_copy(node, from, device, bytes)?;
-                let location = node.source.0.unwrap_or(Location::caller());
+                let location = node.source.0.unwrap_or_else(|| Location::here());
                 self.replicas.push(Replica { capture, device, location });
                 self.replicas.len() - 1
             }

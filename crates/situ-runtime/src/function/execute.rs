@@ -14,12 +14,12 @@ use crate::ledger::Book;
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
 use crate::transfer;
-use situ_core::{DeviceKind, Error, Reason, Result};
+use situ_core::{Caller, DeviceKind, Error, Reason, Result};
 use situ_device::{Arg, Call, Device, Region};
 use situ_ir::Op;
 use situ_ir::ops::Random;
 use smallvec::SmallVec;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -297,7 +297,7 @@ impl<R: Recorder> Run<'_, R> {
                     inputs: &reads,
                     outputs: &writes,
                     workspace: workspace.map(|w| self.frame.region(w)).transpose()?,
-                    location: step.source.0,
+                    caller: step.source.0.map(Caller::from),
                     timing: self.call.recorder.timing(step.number),
                 };
                 if let Some(check) = self.device(step.device)?.launch(&call)? {
@@ -397,8 +397,8 @@ impl<R: Recorder> Run<'_, R> {
 
     fn holds(&self, test: &DeviceTensor, step: &Step) -> Result<bool> {
         let mut byte = [0];
-        let location = step.source.0.unwrap_or(Location::caller());
-        transfer::read(&self.call.runtime.inner.ledger, test, &mut byte, location)?;
+        let caller = step.source.0.map_or_else(|| Caller::here(), Caller::from);
+        transfer::read(&self.call.runtime.inner.ledger, test, &mut byte, caller)?;
         // The read has settled what the device had to say: a decision by bad data is none.
         step.depends.as_deref().map_or(Ok(()), |depends| self.frame.known(depends))?;
         Ok(byte[0] != 0)

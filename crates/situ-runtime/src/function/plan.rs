@@ -2,11 +2,10 @@
 
 use crate::ledger::PlannedCopy;
 use crate::logical::LogicalDevice;
-use situ_core::{DType, DeviceId, Layout, Reason};
+use situ_core::{DType, DeviceId, Layout, Location, Reason};
 use situ_device::{Device, KernelId};
 use situ_ir::graph::Source;
 use situ_ir::{NodeId, Op};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A device of a plan, by its position in [`Plan::devices`].
@@ -232,7 +231,7 @@ impl Plan {
         for step in self.lanes.iter().flat_map(|lane| &lane.steps) {
             if let Action::Copy { from, to, number, .. } = &step.action {
                 let id = |operand: &Operand| self.devices[self.buffers[operand.buffer].device].id();
-                let location = step.source.0.unwrap_or(Location::caller());
+                let location = step.source.0.unwrap_or_else(|| Location::here());
                 let (from, to, bytes) = (id(from), id(to), from.bytes());
                 copies.push((*number, PlannedCopy { from, to, op: "function", location, bytes }));
             }

@@ -5,11 +5,10 @@ use crate::config::Table;
 use crate::logical::LogicalDevice;
 use crate::runtime::Inner;
 use crate::storage::DeviceTensor;
-use situ_core::{DeviceId, Policy, Request, Result, Scalar, TensorType};
+use situ_core::{Caller, DeviceId, Policy, Request, Result, Scalar, TensorType};
 use situ_ir::ops::{BiasAdd, Step};
 use situ_ir::passes::{Constant, Evaluate, Options, Report, group, optimize};
 use situ_ir::{Graph, Op};
-use std::panic::Location;
 
 /// A graph after the passes that know no device, with the captured tensors it has then.
 pub(crate) fn simplify(
@@ -94,7 +93,7 @@ impl Evaluate for OnDevices<'_> {
             copies: Some(Policy::Forbid),
             ..Request::default()
         };
-        let at = Location::caller();
+        let at = Caller::here();
         let mut given = Vec::with_capacity(inputs.len());
         for input in inputs {
             given.push(match input {
@@ -117,7 +116,7 @@ impl Evaluate for OnDevices<'_> {
         }
         let mut bytes = [0; 8];
         let size = tensor.dtype().size();
-        crate::transfer::read(&self.inner.ledger, tensor, &mut bytes[..size], Location::caller()).ok()?;
+        crate::transfer::read(&self.inner.ledger, tensor, &mut bytes[..size], Caller::here()).ok()?;
         Some(Scalar::from_bits(tensor.dtype(), u64::from_le_bytes(bytes)))
     }
 }

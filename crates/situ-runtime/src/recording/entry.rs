@@ -5,9 +5,8 @@ use super::{nanoseconds, this_thread};
 use crate::function::Blueprint;
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
-use situ_core::{DeviceId, DeviceSpec, Reason, ScopeName, TensorType};
+use situ_core::{DeviceId, DeviceSpec, Location, Reason, ScopeName, TensorType};
 use situ_device::Timing;
-use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,7 +112,7 @@ pub struct EagerEntry {
     /// Why there.
     pub reason: Reason,
     /// The line of the program.
-    pub location: &'static Location<'static>,
+    pub location: Location,
     /// The thread that called.
     pub thread: u64,
     /// When the launch began.
@@ -136,7 +135,7 @@ pub struct CopyEntry {
     /// The op that needed it.
     pub op: &'static str,
     /// The line of the program.
-    pub location: &'static Location<'static>,
+    pub location: Location,
     /// How much.
     pub bytes: usize,
     /// The thread that did it.
@@ -159,7 +158,7 @@ pub struct FallbackEntry {
     /// Why.
     pub reason: Reason,
     /// The line of the program.
-    pub location: &'static Location<'static>,
+    pub location: Location,
     /// The thread that asked.
     pub thread: u64,
     /// When.

@@ -4,10 +4,9 @@ use super::entry::{CopyEntry, Entry, FallbackEntry};
 use super::{nanoseconds, this_thread};
 use crate::ledger::Cause;
 use crate::runtime::Runtime;
-use situ_core::{DeviceId, DeviceKind, Reason};
+use situ_core::{DeviceId, DeviceKind, Location, Reason};
 use situ_device::Timing;
 use std::collections::VecDeque;
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::SystemTime;
@@ -129,7 +128,7 @@ impl Recordings {
         from: DeviceId,
         to: DeviceId,
         op: &'static str,
-        location: &'static Location<'static>,
+        location: Location,
         bytes: usize,
         seconds: f64,
     ) {
@@ -146,7 +145,7 @@ impl Recordings {
         device: DeviceId,
         op: &'static str,
         reason: Reason,
-        location: &'static Location<'static>,
+        location: Location,
     ) {
         let (time, thread) = (nanoseconds(), this_thread());
         self.take(Entry::Fallback(FallbackEntry { wanted, device, op, reason, location, thread, time }));

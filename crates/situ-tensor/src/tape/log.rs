@@ -6,12 +6,11 @@
 use crate::scope::line_of;
 use crate::tensor::Tensor;
 use crate::variable::Variable;
-use situ_core::Request;
+use situ_core::{Caller, Location, Request};
 use situ_ir::gradient::{Made, Recorded, ValueId};
 use situ_ir::ops::Dense;
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
-use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The place of a tensor among the records of a log; [`Node::NONE`] for what no tape knows.
@@ -70,7 +69,7 @@ pub(super) struct Record {
     inputs: SmallVec<[Tensor; 3]>,
     outputs: SmallVec<[Tensor; 1]>,
     pub(super) request: Request,
-    pub(super) location: &'static Location<'static>,
+    pub(super) location: Location,
     variable: Option<Variable>,
 }
 
@@ -144,8 +143,9 @@ pub(crate) fn record(
     inputs: &[&Tensor],
     output: Tensor,
     request: Request,
-    location: &'static Location<'static>,
+    caller: Caller,
 ) -> Tensor {
+    let location = caller.location();
     LOG.with_borrow_mut(|held| {
         let output = output.at(Node::first(log, held.records.len()));
         held.records.push(Record {
@@ -168,8 +168,9 @@ pub(crate) fn record_all(
     inputs: &[&Tensor],
     outputs: Vec<Tensor>,
     request: Request,
-    location: &'static Location<'static>,
+    caller: Caller,
 ) -> Vec<Tensor> {
+    let location = caller.location();
     LOG.with_borrow_mut(|held| {
         let step = held.records.len();
         let further = &mut held.further;
@@ -195,7 +196,7 @@ pub(crate) fn read_of(variable: &Variable, value: Tensor) -> Tensor {
     if log == 0 || !value.dtype().is_float() {
         return value;
     }
-    let location = line_of(Location::caller());
+    let caller = line_of(Caller::here());
     LOG.with_borrow_mut(|held| {
         let hint = variable.place();
         let at = |(known, step): &(Variable, u32)| known.is_same(variable).then_some(*step);
@@ -213,7 +214,7 @@ pub(crate) fn read_of(variable: &Variable, value: Tensor) -> Tensor {
                     inputs: SmallVec::new(),
                     outputs: SmallVec::from_buf([value.clone()]),
                     request: Request { spec: variable.here(), ..Request::default() },
-                    location,
+                    location: caller.location(),
                     variable: Some(variable.clone()),
                 });
                 step
@@ -236,7 +237,7 @@ pub(super) fn variable_id(variable: &Variable) -> Option<ValueId> {
 pub(super) fn watch(log: u32, tensor: &Tensor) -> Tensor {
     let made = if tensor.node().log == log { Made::Op(Dense.into()) } else { Made::Given };
     let inputs: &[&Tensor] = if matches!(made, Made::Given) { &[] } else { &[tensor] };
-    record(log, made, inputs, tensor.clone(), Request::default(), line_of(Location::caller()))
+    record(log, made, inputs, tensor.clone(), Request::default(), line_of(Caller::here()))
 }
 
 /// Begins a tape: its log, and its first record.

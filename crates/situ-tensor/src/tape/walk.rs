@@ -4,7 +4,7 @@ use super::log::{Record, log_of, record_all, with_record};
 use crate::apply::{apply_all, apply_on, apply_with};
 use crate::tensor::Tensor;
 use crate::trace::{emit_node, is_tracing};
-use situ_core::{DType, Request, Result, TensorType};
+use situ_core::{Caller, DType, Request, Result, TensorType};
 use situ_ir::Op;
 use situ_ir::gradient::elementwise::Compiled;
 use situ_ir::gradient::graph::BackwardCond;
@@ -13,7 +13,6 @@ use situ_ir::gradient::{
 };
 use situ_ir::graph::{Cond, Source};
 use smallvec::SmallVec;
-use std::panic::Location;
 use std::sync::Arc;
 
 pub(super) struct Walk {
@@ -21,7 +20,7 @@ pub(super) struct Walk {
     own: Option<Vec<Record>>,
     /// The scope and the line of the step whose gradient is being made.
     request: Request,
-    location: &'static Location<'static>,
+    caller: Caller,
     /// What constants are made beside.
     beside: Option<Tensor>,
 }
@@ -29,7 +28,7 @@ pub(super) struct Walk {
 impl Walk {
     #[track_caller]
     pub(super) fn new(own: Option<Vec<Record>>) -> Walk {
-        Walk { own, request: Request::default(), location: Location::caller(), beside: None }
+        Walk { own, request: Request::default(), caller: Caller::here(), beside: None }
     }
 
     /// Constants are made beside `tensor`, under the scope of the step that made it.
@@ -55,13 +54,13 @@ impl Builder for Walk {
             && let Some(beside) = &self.beside
             && !is_tracing()
         {
-            return apply_on(beside.device(), op, inputs, self.location);
+            return apply_on(beside.device(), op, inputs, self.caller);
         }
-        apply_with(op, inputs, &self.request, self.location)
+        apply_with(op, inputs, &self.request, self.caller)
     }
 
     fn emit_all(&mut self, op: Op, inputs: &[&Tensor]) -> Result<Values<Tensor>> {
-        Ok(apply_all(op, inputs, &self.request, self.location)?.into())
+        Ok(apply_all(op, inputs, &self.request, self.caller)?.into())
     }
 
     fn type_of(&self, value: &Tensor) -> TensorType {
@@ -105,7 +104,7 @@ impl History for Walk {
     fn enter(&mut self, step: usize) {
         let (request, location) = self.record(step, |record| (record.request.clone(), record.location));
         let name = request.name.gradient();
-        (self.request, self.location) = (Request { name, ..request }, location);
+        (self.request, self.caller) = (Request { name, ..request }, location.into());
     }
 
     fn cond_gradient(&mut self, cond: &Cond, at: &Application<'_, Tensor>) -> Result<Gradients<Tensor>> {
@@ -114,14 +113,14 @@ impl History for Walk {
         };
         let mut inputs = vec![&at.inputs[0]];
         inputs.extend(arguments);
-        let (request, location) = (self.request.clone(), self.location);
+        let (request, caller) = (self.request.clone(), self.caller);
         let log = log_of(&inputs);
         let kept = (log != 0).then(|| Arc::new(cond.clone()));
         let mut results = emit_node(&inputs, |builder, values| {
-            builder.cond(cond, values[0], &values[1..], request.clone(), Source(Some(location)))
+            builder.cond(cond, values[0], &values[1..], request.clone(), Source(Some(caller.location())))
         })?;
         if let Some(cond) = kept {
-            results = record_all(log, Made::Cond(cond), &inputs, results, request, location);
+            results = record_all(log, Made::Cond(cond), &inputs, results, request, caller);
         }
         let mut results = results.into_iter();
         Ok(at.wanted.iter().map(|wanted| if *wanted { results.next() } else { None }).collect())

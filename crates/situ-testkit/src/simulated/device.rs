@@ -158,14 +158,14 @@ impl Device for Simulated {
         let held = |args: &[situ_device::Arg<'_>]| -> Result<Vec<HeldArg>> {
             args.iter().map(|a| HeldArg::of(a).ok_or_else(|| self.foreign(call.op.name()))).collect()
         };
-        let check = may_fail(call.op, call.inputs).then(|| Check::open(call.op.name(), call.location));
+        let check = may_fail(call.op, call.inputs).then(|| Check::open(call.op.name(), call.location()));
         let launch = Launch {
             kernel: call.kernel,
             op: call.op.clone(),
             inputs: held(call.inputs)?,
             outputs: held(call.outputs)?,
             workspace: call.workspace.and_then(Held::of),
-            location: call.location,
+            location: call.location(),
             timing: call.timing.cloned(),
             check: check.clone(),
         };

@@ -1,11 +1,10 @@
 //! Work that waits until somebody asks for its result.
 
 use super::memory::{Held, HeldArg};
-use situ_core::{Error, Result};
+use situ_core::{Error, Location, Result};
 use situ_device::{Arg, Call, Check, Device, KernelId, Timing};
 use situ_ir::Op;
 use std::collections::VecDeque;
-use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,7 @@ pub(super) struct Launch {
     pub(super) inputs: Vec<HeldArg>,
     pub(super) outputs: Vec<HeldArg>,
     pub(super) workspace: Option<Held>,
-    pub(super) location: Option<&'static Location<'static>>,
+    pub(super) location: Option<Location>,
     pub(super) check: Option<Arc<Check>>,
     pub(super) timing: Option<Arc<Timing>>,
 }
@@ -95,7 +94,7 @@ impl Launch {
             inputs: &inputs,
             outputs: &outputs,
             workspace: self.workspace.as_ref().map(Held::region),
-            location: self.location,
+            caller: self.location.map(Into::into),
             timing: None,
         };
         match (on.launch(&call), &self.check) {

@@ -4,10 +4,9 @@ use super::case::{Case, Expected};
 use super::compare::mismatch;
 use crate::array::Array;
 use crate::input::strictly_on;
-use situ_core::{DeviceId, DeviceKind, Error, Result};
+use situ_core::{Caller, DeviceId, DeviceKind, Error, Result};
 use situ_runtime::{DeviceTensor, Runtime};
 use std::collections::BTreeSet;
-use std::panic::Location;
 
 /// What came of a run.
 #[derive(Debug, Default)]
@@ -60,7 +59,7 @@ pub fn bits(runtime: &Runtime, device: DeviceId, cases: &[Case]) -> Vec<Option<V
 
 fn read(runtime: &Runtime, tensor: &DeviceTensor) -> Result<Vec<u8>> {
     let mut bytes = vec![0; tensor.tensor_type().bytes()];
-    runtime.read(tensor, &mut bytes, Location::caller())?;
+    runtime.read(tensor, &mut bytes, Caller::here())?;
     Ok(bytes)
 }
 
@@ -86,7 +85,7 @@ fn attempt(runtime: &Runtime, device: DeviceId, case: &Case) -> Result<Option<De
         }
     }
     let inputs: Vec<&DeviceTensor> = placed.iter().collect();
-    match runtime.eager_all(&case.op, &inputs, &strictly_on(device), Location::caller()) {
+    match runtime.eager_all(&case.op, &inputs, &strictly_on(device), Caller::here()) {
         Ok(mut outputs) => {
             let tensor = outputs.swap_remove(case.output);
             assert_eq!(tensor.device(), device, "{} ran elsewhere", case.name);

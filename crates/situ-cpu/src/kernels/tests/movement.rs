@@ -3,13 +3,12 @@
 use super::{Held, device, launch, shape, values};
 use crate::level::Level;
 use situ_core::error::Fault;
-use situ_core::{DType, Error, Layout, Real, Scalar, TensorType};
+use situ_core::{Caller, DType, Error, Layout, Real, Scalar, TensorType};
 use situ_device::{Arg, Call, Device};
 use situ_ir::Op;
 use situ_ir::ops::{
     Concat, Dense, Distribution, Eye, Fill, Gather, OneHot, Pad, Random, Range, ScatterAdd, Tile,
 };
-use std::panic::Location;
 
 /// The bytes of `count` elements, all different where the dtype has as many values; 0 and 1 for bool.
 fn bytes(dtype: DType, count: usize) -> Vec<u8> {
@@ -137,7 +136,7 @@ fn an_index_out_of_range_is_an_error_that_names_index_position_and_line() {
     let x = Held::new(&*device, DType::F32, Layout::dense(shape(&[4, 3])), &values(12));
     let at = Held::new(&*device, DType::I32, Layout::dense(shape(&[2, 2])), &[0i32, 3, -1, 4]);
     let updates = Held::new(&*device, DType::F32, Layout::dense(shape(&[2, 2, 3])), &values(12));
-    let here = Location::caller();
+    let here = Caller::here();
     let scatter: [&Held; 3] = [&x, &at, &updates];
     for (op, inputs) in
         [(Op::from(Gather { axis: 0 }), &scatter[..2]), (Op::from(ScatterAdd { axis: 0 }), &scatter)]
@@ -154,13 +153,13 @@ fn an_index_out_of_range_is_an_error_that_names_index_position_and_line() {
             inputs: &args,
             outputs: &[Arg { region: out.region(), dtype: out.dtype, layout: &out.layout }],
             workspace: None,
-            location: Some(here),
+            caller: Some(here),
             timing: None,
         };
         let Err(Error::Data(data)) = device.launch(&call) else { panic!("{} took a bad index", op.name()) };
         assert_eq!(data.op, op.name());
         assert_eq!(data.fault, Fault::OutOfRange { what: "index", value: -1, limit: 4 });
-        assert_eq!((data.row, data.location), (2, Some(here)));
+        assert_eq!((data.row, data.location), (2, Some(here.location())));
     }
 }
 

@@ -152,7 +152,7 @@ fn try_run_all(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Err
         inputs: &args,
         outputs: &outputs.iter().map(Tensor::arg).collect::<Vec<_>>(),
         workspace: workspace.as_ref().map(|(block, bytes)| Region { block, offset: 0, bytes: *bytes }),
-        location: None,
+        caller: None,
         timing: None,
     })?;
     outputs[0].check = check;
