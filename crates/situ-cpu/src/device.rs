@@ -127,8 +127,8 @@ impl Device for CpuDevice {
         layout.is_dense() || self.get(kernel).is_some_and(|k| (k.accepts)(op, input, layout))
     }
 
-    fn in_place(&self, _: KernelId, op: &Op, _: usize) -> bool {
-        kernels::works_in_place(op)
+    fn in_place(&self, kernel: KernelId, _: &Op, _: usize) -> bool {
+        self.get(kernel).is_some_and(|k| k.in_place)
     }
 
     fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {

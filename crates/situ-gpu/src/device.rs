@@ -12,7 +12,7 @@ use situ_device::{
     Arg, Arriving, Block, Call, Check, Description, Device, DeviceClass, KernelId, Lack, Open, Physical,
     Region, Registry, Sizes,
 };
-use situ_ir::{Op, OpKind};
+use situ_ir::Op;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -136,7 +136,7 @@ impl Gpu {
         let kernel = self.kernel_of(call.kernel, op)?;
         let empty = call.outputs.iter().all(|out| out.layout.shape().elements() == 0);
         // Indices are looked at even where there is nothing to move.
-        if empty && !matches!(op.kind(), OpKind::Gather | OpKind::ScatterAdd) {
+        if empty && !op.looks_at_data_for_nothing() {
             return Ok(None);
         }
         let types = |args: &[Arg<'_>]| args.iter().map(Arg::tensor_type).collect::<Vec<_>>();

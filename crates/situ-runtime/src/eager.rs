@@ -13,7 +13,8 @@ use crate::transfer::{self, Purpose};
 use situ_core::error::CopyForbidden;
 use situ_core::{Caller, DeviceId, Error, Policy, Reason, Request, Result, TensorType, reason};
 use situ_device::{Arg, Call};
-use situ_ir::{Op, OpKind, Outputs};
+use situ_ir::ops::Viewing;
+use situ_ir::{Op, Outputs};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -93,10 +94,10 @@ impl Inner {
         if let Some(layout) = op.view(&input.layout, &output_types[0]) {
             return Ok(Some(input.view(layout)));
         }
-        if op.kind() != OpKind::Reshape {
+        if op.viewing() != Viewing::OfDense {
             return Ok(None);
         }
-        // A reshape that strides do not allow: dense first, then it is a view.
+        // A view that strides do not allow: dense first, then it is a view.
         let dense = self.eager(&situ_ir::ops::Dense.into(), &[input], request, caller)?;
         let layout = op.view(&dense.layout, &output_types[0]);
         Ok(layout.map(|layout| DeviceTensor { reason: dense.reason, ..dense.view(layout) }))

@@ -22,39 +22,6 @@ pub fn unary(kind: UnaryKind, dtype: DType) -> Option<TileFn> {
     }
 }
 
-/// Whether a few thousand elements are already worth a task of their own.
-pub fn is_dear(kind: UnaryKind) -> bool {
-    match kind {
-        UnaryKind::Exp
-        | UnaryKind::Log
-        | UnaryKind::Log1p
-        | UnaryKind::Sin
-        | UnaryKind::Cos
-        | UnaryKind::Tanh
-        | UnaryKind::Sigmoid
-        | UnaryKind::Elu
-        | UnaryKind::Gelu
-        | UnaryKind::Silu
-        | UnaryKind::Softplus
-        | UnaryKind::Erf => true,
-        UnaryKind::Neg
-        | UnaryKind::Abs
-        | UnaryKind::Sign
-        | UnaryKind::Sqrt
-        | UnaryKind::Rsqrt
-        | UnaryKind::Square
-        | UnaryKind::Reciprocal
-        | UnaryKind::Relu
-        | UnaryKind::LeakyRelu
-        | UnaryKind::Floor
-        | UnaryKind::Ceil
-        | UnaryKind::Round
-        | UnaryKind::Clip
-        | UnaryKind::Not
-        | UnaryKind::IsNan => false,
-    }
-}
-
 fn float<T: Float>(kind: UnaryKind) -> Option<TileFn> {
     Some(match kind {
         UnaryKind::Neg => tile1::<T, Neg>,

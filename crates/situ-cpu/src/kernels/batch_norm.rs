@@ -16,7 +16,7 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let (Op::BatchNorm(op), [x, scale, shift], [y, mean, variance]) = (call.op, call.inputs, call.outputs)
     else {
-        return Ok(());
+        return Err(super::refused(call));
     };
     let (shape, axis) = (x.layout.shape(), usize::from(op.axis));
     let what = BatchNorm {

@@ -23,7 +23,7 @@ fn rows(logits: &Arg<'_>) -> (usize, usize) {
 }
 
 fn weighted<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let ([logits, labels], [output]) = (call.inputs, call.outputs) else { return Ok(()) };
+    let ([logits, labels], [output]) = (call.inputs, call.outputs) else { return Err(super::refused(call)) };
     let (count, columns) = rows(logits);
     // SAFETY: logits and labels are dense and of one shape; the output has an element for each row.
     unsafe {
@@ -40,7 +40,7 @@ fn weighted<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 fn sparse<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let ([logits, labels], [output]) = (call.inputs, call.outputs) else { return Ok(()) };
+    let ([logits, labels], [output]) = (call.inputs, call.outputs) else { return Err(super::refused(call)) };
     let (count, columns) = rows(logits);
     let (x, y) = (start(logits).cast::<T>(), start(output).cast::<T>());
     // SAFETY: all are dense; labels and output have an element for each row of logits. The rule allows no other labels.

@@ -17,7 +17,7 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 }
 
 fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let Op::Dropout(op) = call.op else { return Ok(()) };
+    let Op::Dropout(op) = call.op else { return Err(super::refused(call)) };
     let count = call.outputs[0].layout.shape().elements();
     let step = match call.inputs.get(1) {
         // SAFETY: the rule says that it is one i32.

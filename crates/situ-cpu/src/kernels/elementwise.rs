@@ -7,14 +7,14 @@ use situ_core::error::{Data, Fault};
 use situ_core::{DType, Error, MAX_RANK, Result, Shape};
 use situ_device::{Arg, Call, Registry};
 use situ_ir::ops::{BinaryKind, Unary};
-use situ_ir::{Op, OpKind};
+use situ_ir::{Op, OpKind, WorkClass};
 
 /// Elements worth a task of their own: cheap ops need more of them.
 const GRAIN_CHEAP: usize = 64 << 10;
 const GRAIN_DEAR: usize = 8 << 10;
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
-    let kernel = CpuKernel::strided(run);
+    let kernel = CpuKernel::strided(run).working_in_place();
     for kind in [OpKind::Unary, OpKind::Binary, OpKind::Where, OpKind::Cast, OpKind::BiasAdd] {
         registry.add_where(kind, &DType::ALL, kernel, |op, inputs, outputs| {
             tile(op, op.kernel_dtype(inputs, outputs)).is_some()
@@ -22,17 +22,20 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     }
 }
 
+fn grain(class: WorkClass) -> usize {
+    if class == WorkClass::Transcendental { GRAIN_DEAR } else { GRAIN_CHEAP }
+}
+
 /// The tile function of an op on a dtype, with its parameters and how many elements a task has.
 fn tile(op: &Op, dtype: DType) -> Option<(TileFn, Params, usize)> {
     let none = Params::default();
     match op {
         Op::Unary(Unary { kind, params: [a, b] }) => {
-            let grain = if elementwise::unary::is_dear(*kind) { GRAIN_DEAR } else { GRAIN_CHEAP };
+            let grain = grain(kind.class());
             Some((elementwise::unary::unary(*kind, dtype)?, [a.0, b.0], grain))
         }
         Op::Binary(binary) => {
-            let grain = if binary.kind == BinaryKind::Pow { GRAIN_DEAR } else { GRAIN_CHEAP };
-            Some((elementwise::binary::binary(binary.kind, dtype)?, none, grain))
+            Some((elementwise::binary::binary(binary.kind, dtype)?, none, grain(binary.kind.class())))
         }
         Op::BiasAdd(_) => Some((elementwise::binary::binary(BinaryKind::Add, dtype)?, none, GRAIN_CHEAP)),
         Op::Where(_) => Some((elementwise::select::select(dtype), none, GRAIN_CHEAP)),
@@ -42,11 +45,11 @@ fn tile(op: &Op, dtype: DType) -> Option<(TileFn, Params, usize)> {
 }
 
 fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let [out] = call.outputs else { return Ok(()) };
+    let [out] = call.outputs else { return Err(super::refused(call)) };
     let shape = out.layout.shape();
     // `where` is registered by the dtype of what it chooses from.
     let dtype = if call.op.kind() == OpKind::Where { out.dtype } else { call.inputs[0].dtype };
-    let Some((f, params, grain)) = tile(call.op, dtype) else { return Ok(()) };
+    let Some((f, params, grain)) = tile(call.op, dtype) else { return Err(super::refused(call)) };
     let broadcast;
     let inputs = match Operands::<3>::dense(call.inputs, shape) {
         Some(inputs) => inputs,

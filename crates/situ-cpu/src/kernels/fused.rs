@@ -20,16 +20,18 @@ const GRAIN_FAR: usize = 128 << 10;
 const FAR: usize = 4 << 20;
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
-    registry.add_where(OpKind::Fused, &DType::ALL, CpuKernel::strided(run), |op, _, _| match op {
-        Op::Fused(fused) => compiled(&fused.program).is_some(),
-        _ => false,
+    registry.add_where(OpKind::Fused, &DType::ALL, CpuKernel::strided(run).working_in_place(), |op, _, _| {
+        match op {
+            Op::Fused(fused) => compiled(&fused.program).is_some(),
+            _ => false,
+        }
     });
 }
 
 fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let Op::Fused(fused) = call.op else { return Ok(()) };
-    let Some(kernel) = compiled(&fused.program) else { return Ok(()) };
-    let Some(first) = call.outputs.first() else { return Ok(()) };
+    let Op::Fused(fused) = call.op else { return Err(super::refused(call)) };
+    let Some(kernel) = compiled(&fused.program) else { return Err(super::refused(call)) };
+    let Some(first) = call.outputs.first() else { return Err(super::refused(call)) };
     let shape = first.layout.shape();
     let mut outputs = [std::ptr::null_mut(); Program::MAX_BINDINGS];
     for (to, output) in outputs.iter_mut().zip(call.outputs) {

@@ -15,7 +15,7 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 }
 
 fn fill(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Fill(op), [output]) = (call.op, call.outputs) else { return Ok(()) };
+    let (Op::Fill(op), [output]) = (call.op, call.outputs) else { return Err(super::refused(call)) };
     let count = output.layout.shape().elements();
     // SAFETY: the output is dense memory of its own with so many elements of the value's dtype.
     unsafe { movement::fill(exec, output.dtype.size(), op.value.bits(), start(output), count) };
@@ -23,7 +23,7 @@ fn fill(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 fn range(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Range(op), [output]) = (call.op, call.outputs) else { return Ok(()) };
+    let (Op::Range(op), [output]) = (call.op, call.outputs) else { return Err(super::refused(call)) };
     let to = start(output);
     // SAFETY: the output is dense memory of its own with `count` elements of the start's dtype.
     unsafe {
@@ -41,7 +41,7 @@ fn range(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 fn eye(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Eye(op), [output]) = (call.op, call.outputs) else { return Ok(()) };
+    let (Op::Eye(op), [output]) = (call.op, call.outputs) else { return Err(super::refused(call)) };
     let one = Scalar::of(op.dtype, 1.0).bits();
     // SAFETY: the output is dense memory of its own with so many rows and columns; zero is zero bits in every dtype.
     unsafe { movement::eye(exec, op.dtype.size(), op.rows, op.columns, one, start(output)) };

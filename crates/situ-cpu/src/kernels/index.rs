@@ -9,7 +9,7 @@ use situ_device::{Arg, Call, Registry};
 use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
-    let kernel = CpuKernel { run: gather, accepts: gather_accepts, workspace: |_, _, _| 0 };
+    let kernel = CpuKernel { run: gather, accepts: gather_accepts, workspace: |_, _, _| 0, in_place: false };
     registry.add(OpKind::Gather, &DType::ALL, kernel);
     registry.add(OpKind::ScatterAdd, &[DType::F32], scatter_kernel::<f32>());
     registry.add(OpKind::ScatterAdd, &[DType::F64], scatter_kernel::<f64>());
@@ -55,7 +55,9 @@ fn gather_accepts(op: &Op, input: usize, layout: &Layout) -> bool {
 }
 
 fn gather(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Gather(op), [data, at], [output]) = (call.op, call.inputs, call.outputs) else { return Ok(()) };
+    let (Op::Gather(op), [data, at], [output]) = (call.op, call.inputs, call.outputs) else {
+        return Err(super::refused(call));
+    };
     let (shape, strides, axis) = (data.layout.shape(), data.layout.strides(), usize::from(op.axis));
     let from = Gather {
         start: start(data),
@@ -77,12 +79,17 @@ fn gather(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 
 /// What is added to is copied anyway, so it may have any strides; indices and updates are dense.
 fn scatter_kernel<T: Summand>() -> CpuKernel {
-    CpuKernel { run: scatter_add::<T>, accepts: |_, input, _| input == 0, workspace: |_, _, _| 0 }
+    CpuKernel {
+        run: scatter_add::<T>,
+        accepts: |_, input, _| input == 0,
+        workspace: |_, _, _| 0,
+        in_place: false,
+    }
 }
 
 fn scatter_add<T: Summand>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let (Op::ScatterAdd(op), [data, at, updates], [output]) = (call.op, call.inputs, call.outputs) else {
-        return Ok(());
+        return Err(super::refused(call));
     };
     let (shape, axis) = (data.layout.shape(), usize::from(op.axis));
     let extent = Slices {
@@ -105,7 +112,9 @@ fn scatter_add<T: Summand>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 fn one_hot(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::OneHot(op), [at], [output]) = (call.op, call.inputs, call.outputs) else { return Ok(()) };
+    let (Op::OneHot(op), [at], [output]) = (call.op, call.inputs, call.outputs) else {
+        return Err(super::refused(call));
+    };
     let (size, values) = (output.dtype.size(), [op.on.bits(), op.off.bits()]);
     // SAFETY: indices are dense, of one of these two dtypes; the output is dense memory of its own with a row for each.
     unsafe {

@@ -15,7 +15,7 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 
 fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let (Op::LayerNorm(op), [x, scale, shift], [output]) = (call.op, call.inputs, call.outputs) else {
-        return Ok(());
+        return Err(super::refused(call));
     };
     let columns = scale.layout.shape().elements();
     let rows = x.layout.shape().elements() / columns.max(1);

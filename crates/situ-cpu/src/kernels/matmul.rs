@@ -24,11 +24,16 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 
 const fn with_bias<T: Element>() -> CpuKernel {
     // The bias is read as it lies in memory.
-    CpuKernel { run: run_with_bias::<T>, accepts: |_, input, _| input < 2, workspace: workspace::<T> }
+    CpuKernel {
+        run: run_with_bias::<T>,
+        accepts: |_, input, _| input < 2,
+        workspace: workspace::<T>,
+        in_place: false,
+    }
 }
 
 const fn kernel<T: Element>() -> CpuKernel {
-    CpuKernel { run: run::<T>, accepts: |_, _, _| true, workspace: workspace::<T> }
+    CpuKernel { run: run::<T>, accepts: |_, _, _| true, workspace: workspace::<T>, in_place: false }
 }
 
 fn workspace<T: Element>(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
@@ -50,12 +55,12 @@ fn batches_of(shape: &Shape) -> usize {
 }
 
 fn run<T: Element>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let Op::Matmul(op) = call.op else { return Ok(()) };
+    let Op::Matmul(op) = call.op else { return Err(super::refused(call)) };
     product::<T>(exec, call, op, Epilogue::default())
 }
 
 fn run_with_bias<T: Element>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::MatmulBias(op), [_, _, bias]) = (call.op, call.inputs) else { return Ok(()) };
+    let (Op::MatmulBias(op), [_, _, bias]) = (call.op, call.inputs) else { return Err(super::refused(call)) };
     let plain = op.activation.filter(|activation| activation.kind != UnaryKind::Relu);
     let activation = match (op.activation, plain) {
         (Some(_), None) => Activation::Relu,
@@ -70,7 +75,7 @@ fn run_with_bias<T: Element>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 fn product<T: Element>(exec: &Exec<'_>, call: &Call<'_>, op: &Matmul, epilogue: Epilogue<T>) -> Result<()> {
-    let ([a, b, ..], [output]) = (call.inputs, call.outputs) else { return Ok(()) };
+    let ([a, b, ..], [output]) = (call.inputs, call.outputs) else { return Err(super::refused(call)) };
     let Dims { m, k, n, batch } = op.dims(&[a.tensor_type(), b.tensor_type()])?;
     if output.layout.shape().elements() == 0 {
         return Ok(());

@@ -21,7 +21,7 @@ mod softmax;
 mod update;
 
 use crate::exec::Exec;
-use situ_core::{Layout, Result, TensorType};
+use situ_core::{Error, Layout, Result, TensorType};
 use situ_device::{Arg, Call, Registry};
 use situ_ir::Op;
 
@@ -34,17 +34,24 @@ pub(crate) struct CpuKernel {
     pub(crate) accepts: fn(&Op, usize, &Layout) -> bool,
     /// Bytes of scratch memory it wants.
     pub(crate) workspace: fn(&Op, &[TensorType], &[TensorType]) -> usize,
+    /// Whether it may write its result over an operand: it reads an element, or a tile, before it writes it.
+    pub(crate) in_place: bool,
 }
 
 impl CpuKernel {
     /// A kernel that wants its inputs dense (at any offset) and no workspace.
     pub(crate) const fn dense(run: fn(&Exec<'_>, &Call<'_>) -> Result<()>) -> CpuKernel {
-        CpuKernel { run, accepts: |_, _, _| false, workspace: |_, _, _| 0 }
+        CpuKernel { run, accepts: |_, _, _| false, workspace: |_, _, _| 0, in_place: false }
     }
 
     /// A kernel that reads inputs of any strides and wants no workspace.
     pub(crate) const fn strided(run: fn(&Exec<'_>, &Call<'_>) -> Result<()>) -> CpuKernel {
-        CpuKernel { run, accepts: |_, _, _| true, workspace: |_, _, _| 0 }
+        CpuKernel { run, accepts: |_, _, _| true, workspace: |_, _, _| 0, in_place: false }
+    }
+
+    /// The same kernel, which may write its result over an operand.
+    pub(crate) const fn working_in_place(self) -> CpuKernel {
+        CpuKernel { in_place: true, ..self }
     }
 }
 
@@ -70,10 +77,19 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     registry
 }
 
-/// Whether an op's kernel may write its result over an operand: those of the elementwise engine, which reads a tile before it
-/// writes it.
-pub(crate) fn works_in_place(op: &Op) -> bool {
-    matches!(op, Op::Unary(_) | Op::Binary(_) | Op::Where(_) | Op::Cast(_) | Op::BiasAdd(_) | Op::Fused(_))
+/// The error of a kernel that was handed an op, or operands, that it is not for: what chose it is wrong, and nothing was computed.
+#[cold]
+pub(crate) fn refused(call: &Call<'_>) -> Error {
+    Error::argument(
+        call.op.name(),
+        format!(
+            "the kernel {} was handed {} inputs and {} outputs that it does not take",
+            call.kernel.0,
+            call.inputs.len(),
+            call.outputs.len()
+        ),
+        "this is a defect of the table of kernels, or of what launched it",
+    )
 }
 
 /// The address of a tensor's first element.

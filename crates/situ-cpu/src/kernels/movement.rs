@@ -19,14 +19,14 @@ fn source<'a>(arg: &Arg<'a>) -> Source<'a> {
 }
 
 fn dense(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let ([input], [output]) = (call.inputs, call.outputs) else { return Ok(()) };
+    let ([input], [output]) = (call.inputs, call.outputs) else { return Err(super::refused(call)) };
     // SAFETY: the output is dense memory of its own, of the input's shape.
     unsafe { movement::copy(exec, input.dtype.size(), source(input), start(output)) };
     Ok(())
 }
 
 fn concat(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Concat(op), [output]) = (call.op, call.outputs) else { return Ok(()) };
+    let (Op::Concat(op), [output]) = (call.op, call.outputs) else { return Err(super::refused(call)) };
     let sources: Vec<Source<'_>> = call.inputs.iter().map(source).collect();
     let shape = output.layout.shape();
     // SAFETY: the rule has checked that the inputs are the output cut along the axis; the output is dense memory of its own.
@@ -37,7 +37,9 @@ fn concat(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 fn pad(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Pad(op), [input], [output]) = (call.op, call.inputs, call.outputs) else { return Ok(()) };
+    let (Op::Pad(op), [input], [output]) = (call.op, call.inputs, call.outputs) else {
+        return Err(super::refused(call));
+    };
     let (size, value) = (input.dtype.size(), op.value.bits());
     // SAFETY: the rule has made the output's shape of these widths; the output is dense memory of its own.
     unsafe {
@@ -47,7 +49,9 @@ fn pad(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 fn tile(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Tile(op), [input], [output]) = (call.op, call.inputs, call.outputs) else { return Ok(()) };
+    let (Op::Tile(op), [input], [output]) = (call.op, call.inputs, call.outputs) else {
+        return Err(super::refused(call));
+    };
     let repeats = &op.repeats[..input.layout.shape().rank()];
     // SAFETY: the rule has made the output's shape of these repeats; the output is dense memory of its own.
     unsafe { movement::tile(exec, input.dtype.size(), source(input), repeats, start(output)) };

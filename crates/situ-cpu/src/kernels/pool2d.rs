@@ -143,7 +143,7 @@ impl Pooling {
 }
 
 fn forward<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let Op::Pool2d(pool) = call.op else { return Ok(()) };
+    let Op::Pool2d(pool) = call.op else { return Err(super::refused(call)) };
     let pooling = Pooling::of(pool, call)?;
     let from = Shared(start(&call.inputs[0]).cast::<T>().cast_const());
     let to = Shared(start(&call.outputs[0]).cast::<T>());
@@ -191,7 +191,7 @@ fn forward<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 fn backward<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let Op::Pool2dByInput(op) = call.op else { return Ok(()) };
+    let Op::Pool2dByInput(op) = call.op else { return Err(super::refused(call)) };
     let pooling = Pooling::of(&op.pool, call)?;
     let from = Shared(start(&call.inputs[0]).cast::<T>().cast_const());
     let upstream = Shared(start(&call.inputs[1]).cast::<T>().cast_const());

@@ -14,7 +14,7 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 }
 
 fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Random(op), [output]) = (call.op, call.outputs) else { return Ok(()) };
+    let (Op::Random(op), [output]) = (call.op, call.outputs) else { return Err(super::refused(call)) };
     let (to, count) = (start(output), output.layout.shape().elements());
     let stream = Stream::new(op.seed, op.stream);
     // SAFETY, for every call: the output is dense memory of its own with `count` elements of the op's dtype.

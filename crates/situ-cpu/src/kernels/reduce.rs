@@ -17,7 +17,7 @@ use situ_ir::ops::{Reduce, ReduceKind};
 use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
-    registry.add(OpKind::Reduce, &DType::ALL, CpuKernel { run, accepts, workspace });
+    registry.add(OpKind::Reduce, &DType::ALL, CpuKernel { run, accepts, workspace, in_place: false });
 }
 
 /// Besides dense layouts, those that need no workspace: its size is asked for without knowing the layout.
@@ -68,7 +68,7 @@ fn between(groups: &Groups) -> [usize; 2] {
 }
 
 fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let Op::Reduce(op) = call.op else { return Ok(()) };
+    let Op::Reduce(op) = call.op else { return Err(super::refused(call)) };
     // The op's rule has paired kinds with dtypes; bool has only any and all.
     match call.inputs[0].dtype {
         DType::F32 => float::<f32>(exec, call, op),

@@ -14,7 +14,9 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 }
 
 fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let (Op::Softmax(op), [input], [output]) = (call.op, call.inputs, call.outputs) else { return Ok(()) };
+    let (Op::Softmax(op), [input], [output]) = (call.op, call.inputs, call.outputs) else {
+        return Err(super::refused(call));
+    };
     let shape = input.layout.shape();
     let axis = usize::from(op.axis);
     let outer: usize = shape[..axis].iter().product();

@@ -341,3 +341,42 @@ fn an_op_without_meaning_for_a_dtype_has_no_kernel() {
     let op = Op::from(Unary::new(UnaryKind::Exp));
     assert!(device.kernel(&op, &[whole], &[whole]).is_err());
 }
+
+#[test]
+fn a_kernel_that_is_handed_another_op_says_so_and_writes_nothing() {
+    let device = device(Level::detect(), 1);
+    let ty = |n: usize| TensorType::new(DType::F32, shape(&[n]));
+    let own: Vec<(Op, usize)> = vec![
+        (Unary::new(UnaryKind::Exp).into(), 1),
+        (Softmax { axis: 0, log: false }.into(), 1),
+        (Reduce { kind: ReduceKind::Sum, axes: axes_of(1, 1), keep_dims: true }.into(), 1),
+        (LayerNorm { epsilon: Real(1e-5) }.into(), 3),
+    ];
+    let layout = Layout::dense(shape(&[4]));
+    let given = Held::new(&*device, DType::F32, layout, &values(4));
+    for (op, count) in &own {
+        let types = vec![ty(4); *count];
+        let kernel = device.kernel(op, &types, &op.infer(&types).unwrap()).unwrap();
+        // Concatenation is an op of none of them, whatever it is given.
+        let wrong = Op::from(situ_ir::ops::Concat { axis: 0 });
+        let out = Held::new(&*device, DType::F32, layout, &[7.0f32; 4]);
+        let input = Arg { region: given.region(), dtype: DType::F32, layout: &given.layout };
+        let output = Arg { region: out.region(), dtype: DType::F32, layout: &out.layout };
+        let inputs = vec![input; *count];
+        let outputs = [output];
+        let call = Call {
+            kernel,
+            op: &wrong,
+            inputs: &inputs,
+            outputs: &outputs,
+            workspace: None,
+            caller: None,
+            timing: None,
+        };
+        let error = device.launch(&call).expect_err(op.name()).to_string();
+        assert!(error.contains("concat"), "{}: {error}", op.name());
+        let mut bytes = [0; 16];
+        device.download(out.region(), &mut bytes).unwrap();
+        assert_eq!(bytes[..4], 7.0f32.to_ne_bytes(), "{} wrote", op.name());
+    }
+}

@@ -127,7 +127,7 @@ multiversion! {
 }
 
 fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
-    let Op::Update(op) = call.op else { return Ok(()) };
+    let Op::Update(op) = call.op else { return Err(super::refused(call)) };
     let count = call.outputs[0].layout.shape().elements();
     let at =
         |n: usize| call.inputs.get(n).map_or(std::ptr::null(), |arg| start(arg).cast::<T>().cast_const());

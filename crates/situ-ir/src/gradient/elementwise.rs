@@ -10,20 +10,33 @@ use std::sync::{Arc, OnceLock};
 
 /// A function of elements, on any builder.
 pub trait Elementwise {
-    /// A number for this function among all, if it has no parameters: what it compiles to is then kept.
-    fn slot(&self) -> Option<usize>;
+    /// Where what it compiles to is kept: a static for each function without parameters. Such a function takes floats of one dtype, besides
+    /// bools, and its last input (what flows back) has that dtype. `None`: it is compiled each time.
+    fn kept(&self) -> Option<&'static Kept> {
+        None
+    }
 
     /// The function on inputs that broadcast.
     fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value>;
 }
 
-/// Slots of functions of one input, by kind.
-pub(crate) const UNARY_SLOTS: usize = 0;
-/// Slots of functions of two inputs, by kind and side.
-pub(crate) const BINARY_SLOTS: usize = UNARY_SLOTS + 32;
-/// Slots of the others.
-pub(crate) const OTHER_SLOTS: usize = BINARY_SLOTS + 64;
-const SLOTS: usize = OTHER_SLOTS + 32;
+/// Where what one function compiles to is kept, for each dtype of its last input. The function's type holds it, in a static of its own: it is
+/// found without a lookup, and no two functions can be taken for each other.
+#[derive(Debug)]
+pub struct Kept([OnceLock<Arc<Compiled>>; DType::ALL.len()]);
+
+impl Kept {
+    /// Nothing yet.
+    pub const fn new() -> Kept {
+        Kept([const { OnceLock::new() }; DType::ALL.len()])
+    }
+}
+
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept::new()
+    }
+}
 
 /// A function of elements as one op.
 #[derive(Clone, Debug)]
@@ -37,11 +50,7 @@ pub struct Compiled {
 impl Compiled {
     /// The function on floats of a dtype, or on inputs of `types`.
     pub fn new<E: Elementwise>(function: &E, types: &[DType]) -> Result<Arc<Compiled>> {
-        static KEPT: [[OnceLock<Arc<Compiled>>; 2]; SLOTS] =
-            [const { [const { OnceLock::new() }; 2] }; SLOTS];
-        // Functions that are kept take floats of one dtype, which their last input (what flows back) has.
-        let column = usize::from(types.last() == Some(&DType::F64));
-        let place = function.slot().and_then(|slot| KEPT.get(slot)).map(|row| &row[column]);
+        let place = function.kept().zip(types.last()).and_then(|(kept, dtype)| kept.0.get(*dtype as usize));
         if let Some(known) = place.and_then(OnceLock::get) {
             return Ok(known.clone());
         }
@@ -72,13 +81,7 @@ fn compile<E: Elementwise>(function: &E, types: &[DType]) -> Result<Compiled> {
         let position = reads.iter().position(|n| usize::from(*n) == r.index());
         Register(position.unwrap_or_else(|| r.index() + reads.len() - types.len()) as u16)
     };
-    let steps = writer.steps.iter().map(|step| match *step {
-        Step::Constant(value) => Step::Constant(value),
-        Step::Unary(op, a) => Step::Unary(op, renumbered(a)),
-        Step::Binary(op, a, b) => Step::Binary(op, renumbered(a), renumbered(b)),
-        Step::Where(c, a, b) => Step::Where(renumbered(c), renumbered(a), renumbered(b)),
-        Step::Cast(op, a) => Step::Cast(op, renumbered(a)),
-    });
+    let steps = writer.steps.iter().map(|step| step.at(renumbered));
     let inputs = reads.iter().map(|n| types[usize::from(*n)]).collect();
     let program = Program::new(inputs, steps.collect(), vec![renumbered(result)])?;
     Ok(Compiled { op: Some(Fused { program: Arc::new(program) }.into()), reads })
@@ -97,20 +100,10 @@ impl Builder for Writer {
     fn emit(&mut self, op: Op, inputs: &[&Register]) -> Result<Register> {
         let types: SmallVec<[TensorType; 3]> = inputs.iter().map(|r| self.type_of(r)).collect();
         let out = op.infer(&types)?;
-        let step = match (&op, inputs) {
-            (Op::Unary(op), [a]) => Step::Unary(*op, **a),
-            (Op::Binary(op), [a, b]) => Step::Binary(*op, **a, **b),
-            (Op::Where(_), [c, a, b]) => Step::Where(**c, **a, **b),
-            (Op::Cast(op), [a]) => Step::Cast(*op, **a),
-            (Op::Fill(op), []) => Step::Constant(op.value),
-            _ => {
-                return Err(Error::argument(
-                    op.name(),
-                    "is no function of elements",
-                    "this is a defect of a gradient rule",
-                ));
-            }
-        };
+        let reads: SmallVec<[Register; 3]> = inputs.iter().map(|r| **r).collect();
+        let step = op.step(&reads).ok_or_else(|| {
+            Error::argument(op.name(), "is no function of elements", "this is a defect of a gradient rule")
+        })?;
         self.steps.push(step);
         self.dtypes.push(out[0].dtype);
         Ok(Register((self.inputs + self.steps.len() - 1) as u16))

@@ -1,7 +1,7 @@
 //! Normalisation over a batch, as in training. (With known statistics it is two elementwise ops, and has no op of its own.)
 
 use super::{Attributes, Given, Outputs, Rule, UnaryKind, arity, float_only, same_dtype};
-use crate::gradient::elementwise::OTHER_SLOTS;
+use crate::gradient::elementwise::Kept;
 use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{Axes, Error, MAX_RANK, Real, Result, Shape, TensorType};
@@ -163,8 +163,9 @@ impl Rule for BatchNorm {
 struct Normal;
 
 impl Elementwise for Normal {
-    fn slot(&self) -> Option<usize> {
-        Some(OTHER_SLOTS + 13)
+    fn kept(&self) -> Option<&'static Kept> {
+        static KEPT: Kept = Kept::new();
+        Some(&KEPT)
     }
 
     fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {
@@ -178,8 +179,9 @@ impl Elementwise for Normal {
 struct Back;
 
 impl Elementwise for Back {
-    fn slot(&self) -> Option<usize> {
-        Some(OTHER_SLOTS + 14)
+    fn kept(&self) -> Option<&'static Kept> {
+        static KEPT: Kept = Kept::new();
+        Some(&KEPT)
     }
 
     fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {

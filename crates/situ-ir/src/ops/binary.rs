@@ -1,7 +1,7 @@
 //! Elementwise ops of two inputs, with NumPy broadcasting: arithmetic, comparisons, logic.
 
-use super::{Given, Rule, UnaryKind, arity, broadcast, float_only, same_dtype, unknown};
-use crate::gradient::elementwise::BINARY_SLOTS;
+use super::{Given, Register, Rule, Step, UnaryKind, arity, broadcast, float_only, same_dtype, unknown};
+use crate::gradient::elementwise::Kept;
 use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, TensorType};
@@ -43,6 +43,12 @@ macro_rules! binary_table {
             #[inline]
             const fn signature(self) -> Signature {
                 match self { $(BinaryKind::$kind => Signature::$signature),* }
+            }
+
+            /// The sort of its work: whether it is a matter of a few instructions.
+            #[inline]
+            pub const fn class(self) -> WorkClass {
+                self.cost().0
             }
 
             #[inline]
@@ -91,6 +97,11 @@ binary_table! {
 }
 
 impl BinaryKind {
+    /// Whether it divides: of integers, by what may be zero.
+    fn divides(self) -> bool {
+        matches!(self, BinaryKind::Div | BinaryKind::Rem)
+    }
+
     /// Whether the result is bool whatever the inputs are.
     pub fn is_predicate(self) -> bool {
         matches!(self.signature(), Signature::Equality | Signature::Order | Signature::Logic)
@@ -154,6 +165,49 @@ impl Rule for Binary {
         Work::streaming(class, flops, inputs, outputs)
     }
 
+    fn may_find_bad_data(&self, inputs: &[TensorType]) -> bool {
+        self.kind.divides() && inputs.first().is_some_and(|t| t.dtype.is_integer())
+    }
+
+    fn broadcasts(&self) -> bool {
+        true
+    }
+
+    fn commutes(&self, dtype: DType) -> bool {
+        match self.kind {
+            BinaryKind::Add
+            | BinaryKind::Mul
+            | BinaryKind::Equal
+            | BinaryKind::NotEqual
+            | BinaryKind::And
+            | BinaryKind::Or
+            | BinaryKind::Xor => true,
+            // Of floats, the sign of a zero depends on the order.
+            BinaryKind::Maximum | BinaryKind::Minimum => !dtype.is_float(),
+            BinaryKind::Sub
+            | BinaryKind::Div
+            | BinaryKind::Rem
+            | BinaryKind::Pow
+            | BinaryKind::Less
+            | BinaryKind::LessEqual
+            | BinaryKind::Greater
+            | BinaryKind::GreaterEqual => false,
+        }
+    }
+
+    fn step(&self, reads: &[Register]) -> Option<Step> {
+        match reads {
+            [a, b] => Some(Step::Binary(*self, *a, *b)),
+            _ => None,
+        }
+    }
+
+    fn stays_alone(&self, outputs: &[TensorType]) -> Option<&'static str> {
+        let integer = outputs.first().is_some_and(|t| !t.dtype.is_float());
+        (self.kind.divides() && integer)
+            .then_some("an integer division can fail on its data, and must be able to say so")
+    }
+
     fn differentiability(&self) -> Differentiability {
         if self.kind.is_predicate() { Differentiability::Flat } else { Differentiability::Smooth }
     }
@@ -187,8 +241,10 @@ struct Derivative {
 }
 
 impl Elementwise for Derivative {
-    fn slot(&self) -> Option<usize> {
-        Some(BINARY_SLOTS + 2 * self.kind as usize + self.side)
+    fn kept(&self) -> Option<&'static Kept> {
+        static KEPT: [[Kept; 2]; BinaryKind::ALL.len()] =
+            [const { [const { Kept::new() }; 2] }; BinaryKind::ALL.len()];
+        KEPT.get(self.kind as usize)?.get(self.side)
     }
 
     fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {

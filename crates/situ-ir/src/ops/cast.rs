@@ -1,6 +1,6 @@
 //! Conversion between dtypes.
 
-use super::{Attributes, Given, Rule, arity};
+use super::{Attributes, Given, Register, Rule, Step, arity};
 use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Result, TensorType};
@@ -31,6 +31,13 @@ impl Rule for Cast {
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Elementwise, 1.0, inputs, outputs)
+    }
+
+    fn step(&self, reads: &[Register]) -> Option<Step> {
+        match reads {
+            [a] => Some(Step::Cast(*self, *a)),
+            _ => None,
+        }
     }
 
     fn differentiability(&self) -> Differentiability {

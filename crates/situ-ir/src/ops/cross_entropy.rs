@@ -1,7 +1,7 @@
 //! Cross-entropy of logits, without ever forming the probabilities.
 
 use super::{Given, OneHot, Rule, Softmax, arity, float_only, same_dtype};
-use crate::gradient::elementwise::OTHER_SLOTS;
+use crate::gradient::elementwise::Kept;
 use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{Axes, DType, Error, Result, Scalar, TensorType};
@@ -109,6 +109,10 @@ impl Rule for SparseCrossEntropy {
         work
     }
 
+    fn may_find_bad_data(&self, _: &[TensorType]) -> bool {
+        true
+    }
+
     fn differentiability(&self) -> Differentiability {
         Differentiability::Smooth
     }
@@ -141,13 +145,15 @@ enum Back {
 }
 
 impl Elementwise for Back {
-    fn slot(&self) -> Option<usize> {
-        let number = match self {
-            Back::Dense => 4,
-            Back::Labels => 5,
-            Back::Sparse => 6,
-        };
-        Some(OTHER_SLOTS + number)
+    fn kept(&self) -> Option<&'static Kept> {
+        static DENSE: Kept = Kept::new();
+        static LABELS: Kept = Kept::new();
+        static SPARSE: Kept = Kept::new();
+        Some(match self {
+            Back::Dense => &DENSE,
+            Back::Labels => &LABELS,
+            Back::Sparse => &SPARSE,
+        })
     }
 
     fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {

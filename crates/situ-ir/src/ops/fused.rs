@@ -1,9 +1,10 @@
 //! Several elementwise ops as one: no intermediate result goes through memory.
 
-use super::{Attributes, Binary, Cast, Given, Op, Outputs, Rule, Unary, Where};
+use super::{Attributes, Binary, Cast, Given, Op, Outputs, Part, Rule, Unary, Where};
 use crate::gradient::{Application, Builder, Differentiability, Gradients};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
+use smallvec::SmallVec;
 use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -45,6 +46,17 @@ impl Step {
             Step::Where(c, a, b) => [Some(c), Some(a), Some(b)],
         };
         list.into_iter().flatten()
+    }
+
+    /// The same step on other registers.
+    pub fn at(&self, mut register: impl FnMut(Register) -> Register) -> Step {
+        match *self {
+            Step::Constant(value) => Step::Constant(value),
+            Step::Unary(op, a) => Step::Unary(op, register(a)),
+            Step::Binary(op, a, b) => Step::Binary(op, register(a), register(b)),
+            Step::Where(c, a, b) => Step::Where(register(c), register(a), register(b)),
+            Step::Cast(op, a) => Step::Cast(op, register(a)),
+        }
     }
 
     /// The op that does this step alone; `None` for a constant.
@@ -208,6 +220,35 @@ impl Rule for Fused {
             }
         }
         Work { flops: flops * elements, ..Work::streaming(class, 0.0, inputs, outputs) }
+    }
+
+    fn may_find_bad_data(&self, _: &[TensorType]) -> bool {
+        let fails = |step: &Step| {
+            let scalar = |r: Register| TensorType::new(self.program.dtype(r), Shape::SCALAR);
+            let reads: SmallVec<[TensorType; 3]> = step.reads().map(scalar).collect();
+            step.op().is_some_and(|op| op.may_find_bad_data(&reads))
+        };
+        self.program.steps.iter().any(fails)
+    }
+
+    fn broadcasts(&self) -> bool {
+        true
+    }
+
+    fn program(&self) -> Option<&Program> {
+        Some(&self.program)
+    }
+
+    fn parts(&self, _: &[TensorType], outputs: &[TensorType]) -> Vec<Part> {
+        let program = &self.program;
+        let Some(shape) = outputs.first().map(|t| t.shape) else { return Vec::new() };
+        let ty = |dtype| TensorType::new(dtype, shape);
+        let steps = program.steps.iter().zip(&program.dtypes[program.inputs.len()..]);
+        let part = |(step, made): (&Step, &DType)| {
+            let inputs = step.reads().map(|r| ty(program.dtype(r))).collect();
+            step.op().map(|op| Part { op, inputs, outputs: vec![ty(*made)] })
+        };
+        steps.filter_map(part).collect()
     }
 
     fn differentiability(&self) -> Differentiability {

@@ -1,6 +1,6 @@
 //! Tensors made from nothing: constants, ranges, identity matrices.
 
-use super::{Attributes, Given, Rule, arity};
+use super::{Attributes, Given, Register, Rule, Step, arity};
 use crate::gradient::Differentiability;
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
@@ -32,6 +32,14 @@ impl Rule for Fill {
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+
+    fn constant(&self) -> Option<Scalar> {
+        Some(self.value)
+    }
+
+    fn step(&self, reads: &[Register]) -> Option<Step> {
+        reads.is_empty().then_some(Step::Constant(self.value))
     }
 
     fn differentiability(&self) -> Differentiability {

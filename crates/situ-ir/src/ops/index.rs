@@ -68,6 +68,14 @@ impl Rule for Gather {
         work
     }
 
+    fn may_find_bad_data(&self, _: &[TensorType]) -> bool {
+        true
+    }
+
+    fn looks_at_data_for_nothing(&self) -> bool {
+        true
+    }
+
     fn differentiability(&self) -> Differentiability {
         Differentiability::Smooth
     }
@@ -136,6 +144,14 @@ impl Rule for ScatterAdd {
         let mut work = Work::streaming(WorkClass::Gather, 0.0, inputs, outputs);
         work.flops = inputs[2].shape.elements() as f64;
         work
+    }
+
+    fn may_find_bad_data(&self, _: &[TensorType]) -> bool {
+        true
+    }
+
+    fn looks_at_data_for_nothing(&self) -> bool {
+        true
     }
 
     fn differentiability(&self) -> Differentiability {

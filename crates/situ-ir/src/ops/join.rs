@@ -57,6 +57,11 @@ impl Rule for Concat {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
     }
 
+    fn moved(&self, elements: &[Scalar]) -> Option<Scalar> {
+        let (first, others) = elements.split_first()?;
+        others.iter().all(|other| other == first).then_some(*first)
+    }
+
     fn differentiability(&self) -> Differentiability {
         Differentiability::Smooth
     }
@@ -167,6 +172,10 @@ impl Rule for Pad {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
     }
 
+    fn moved(&self, elements: &[Scalar]) -> Option<Scalar> {
+        elements.first().copied().filter(|element| *element == self.value)
+    }
+
     fn differentiability(&self) -> Differentiability {
         Differentiability::Smooth
     }
@@ -246,6 +255,10 @@ impl Rule for Tile {
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Move, 0.0, inputs, outputs)
+    }
+
+    fn moved(&self, elements: &[Scalar]) -> Option<Scalar> {
+        elements.first().copied()
     }
 
     fn differentiability(&self) -> Differentiability {

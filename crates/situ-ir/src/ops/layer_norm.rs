@@ -1,7 +1,7 @@
 //! Normalisation over the last axis.
 
 use super::{Attributes, Given, Rule, UnaryKind, arity, float_only, same_dtype};
-use crate::gradient::elementwise::OTHER_SLOTS;
+use crate::gradient::elementwise::Kept;
 use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{Axes, Error, Real, Result, TensorType};
@@ -98,8 +98,9 @@ impl Rule for LayerNorm {
 struct Back;
 
 impl Elementwise for Back {
-    fn slot(&self) -> Option<usize> {
-        Some(OTHER_SLOTS + 7)
+    fn kept(&self) -> Option<&'static Kept> {
+        static KEPT: Kept = Kept::new();
+        Some(&KEPT)
     }
 
     fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {

@@ -1,6 +1,6 @@
 //! Matrix products, and the bias that usually follows.
 
-use super::{Attributes, Given, Rule, arity, same_dtype};
+use super::{Attributes, Binary, BinaryKind, Given, Register, Rule, Step, arity, same_dtype};
 use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, MAX_RANK, Result, Shape, TensorType};
@@ -102,6 +102,10 @@ impl Rule for Matmul {
         Work::streaming(WorkClass::Matmul, 2.0 * k as f64, inputs, outputs)
     }
 
+    fn broadcasts(&self) -> bool {
+        true
+    }
+
     fn differentiability(&self) -> Differentiability {
         Differentiability::Smooth
     }
@@ -200,6 +204,11 @@ impl Rule for BiasAdd {
 
     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
         Work::streaming(WorkClass::Elementwise, 1.0, inputs, outputs)
+    }
+
+    // To the elements it is an addition; only its shapes are stricter.
+    fn step(&self, reads: &[Register]) -> Option<Step> {
+        Binary { kind: BinaryKind::Add }.step(reads)
     }
 
     fn differentiability(&self) -> Differentiability {

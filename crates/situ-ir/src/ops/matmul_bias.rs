@@ -1,6 +1,6 @@
 //! A matrix product with the bias and the activation that follow it. Only grouping makes it; see `passes::matmul_bias`.
 
-use super::{Attributes, BiasAdd, Given, Matmul, Op, Rule, Unary, arity};
+use super::{Attributes, BiasAdd, Given, Matmul, Op, Part, Rule, Unary, arity};
 use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms, none, undefined};
 use crate::work::Work;
 use situ_core::{Error, Result, TensorType};
@@ -63,6 +63,14 @@ impl Rule for MatmulBias {
         let unit = outputs.first().map_or(0, |t| t.shape.elements()) as f64;
         work.flops += unit + self.activation.map_or(0.0, |op| op.work(outputs, outputs).flops);
         work
+    }
+
+    fn parts(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Vec<Part> {
+        let ([a, b, bias], [out]) = (inputs, outputs) else { return Vec::new() };
+        let part = |op: Op, inputs: Vec<TensorType>| Part { op, inputs, outputs: vec![*out] };
+        let mut parts = vec![part(self.matmul.into(), vec![*a, *b]), part(BiasAdd.into(), vec![*out, *bias])];
+        parts.extend(self.activation.map(|op| part(op.into(), vec![*out])));
+        parts
     }
 
     fn differentiability(&self) -> Differentiability {

@@ -19,6 +19,7 @@ pub mod matmul_bias;
 pub mod pool2d;
 pub mod random;
 pub mod reduce;
+pub mod rule;
 pub mod select;
 pub mod softmax;
 pub mod stop_gradient;
@@ -27,10 +28,9 @@ pub mod update;
 pub mod view;
 pub mod window;
 
-use crate::gradient::{Application, Builder, Differentiability, Gradients, undefined};
+use crate::gradient::{Application, Builder, Differentiability, Gradients};
 use crate::work::Work;
-use situ_core::{DType, Layout, Result, TensorType};
-use smallvec::SmallVec;
+use situ_core::{DType, Layout, Result, Scalar, TensorType};
 
 pub use attributes::{Attribute, Attributes, Given};
 pub use batch_norm::BatchNorm;
@@ -49,6 +49,7 @@ pub use matmul_bias::MatmulBias;
 pub use pool2d::{Pool2d, Pool2dByInput, PoolKind};
 pub use random::{Distribution, Random};
 pub use reduce::{Reduce, ReduceKind};
+pub use rule::{Outputs, Part, Rule, Viewing};
 pub use select::Where;
 pub use softmax::Softmax;
 pub use stop_gradient::StopGradient;
@@ -56,112 +57,6 @@ pub use unary::{Unary, UnaryKind};
 pub use update::{Update, UpdateKind};
 pub use view::{Dense, Expand, Permute, Reshape, Slice};
 pub use window::{Format, Window};
-
-/// The types of an op's outputs.
-pub type Outputs = SmallVec<[TensorType; 1]>;
-
-/// What an op is, apart from any device.
-///
-/// ```
-/// use situ_core::{DType, Error, Result, Shape, TensorType};
-/// use situ_ir::ops::Given;
-/// use situ_ir::{Differentiability, Rule, Work, WorkClass};
-///
-/// /// How many elements are not zero.
-/// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-/// struct CountNonzero;
-///
-/// impl Rule for CountNonzero {
-///     const NAMES: &'static [&'static str] = &["count_nonzero"];
-///
-///     // It has no attributes, so there is none to read.
-///     fn read(_: &str, _: &mut Given) -> Result<CountNonzero> {
-///         Ok(CountNonzero)
-///     }
-///
-///     fn infer(&self, inputs: &[TensorType]) -> Result<TensorType> {
-///         match inputs {
-///             [_] => Ok(TensorType::new(DType::I32, Shape::SCALAR)),
-///             _ => Err(Error::operands(self.name(), inputs, "it takes one tensor", "give one")),
-///         }
-///     }
-///
-///     // One comparison and one addition for each element that is read.
-///     fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
-///         let flops = 2.0 * inputs[0].shape.elements() as f64;
-///         Work { flops, ..Work::streaming(WorkClass::Reduce, 0.0, inputs, outputs) }
-///     }
-///
-///     fn differentiability(&self) -> Differentiability {
-///         Differentiability::Flat
-///     }
-/// }
-///
-/// # fn main() -> Result<()> {
-/// let inputs = [TensorType::new(DType::F32, Shape::new(&[3, 5])?)];
-/// let output = CountNonzero.infer(&inputs)?;
-/// assert_eq!(output.to_string(), "i32[]");
-/// assert_eq!(CountNonzero.work(&inputs, &[output]).flops, 30.0);
-/// # Ok(()) }
-/// ```
-pub trait Rule {
-    /// Every name that [`Rule::name`] may give.
-    const NAMES: &'static [&'static str];
-
-    /// Its name in messages, files and profiles: the only one, unless the op has several.
-    #[inline]
-    fn name(&self) -> &'static str {
-        Self::NAMES[0]
-    }
-
-    /// What makes it this op among those of its name, as the text form writes it.
-    fn attributes(&self) -> Attributes {
-        Attributes::none()
-    }
-
-    /// The op of one of its names, from what [`Rule::attributes`] wrote.
-    fn read(name: &str, given: &mut Given) -> Result<Self>
-    where
-        Self: Sized;
-
-    /// The type of its first output, or the error that says why the inputs do not fit.
-    fn infer(&self, inputs: &[TensorType]) -> Result<TensorType>;
-
-    /// The types of all its outputs: one, unless the op says otherwise.
-    fn outputs(&self, inputs: &[TensorType]) -> Result<Outputs> {
-        Ok(Outputs::from_buf([self.infer(inputs)?]))
-    }
-
-    /// Its arithmetic and bytes.
-    fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work;
-
-    /// The dtype by which kernels are registered: that of the first input, or of the output if there is none.
-    #[inline]
-    fn kernel_dtype(&self, inputs: &[TensorType], outputs: &[TensorType]) -> DType {
-        inputs.first().or(outputs.first()).map_or(DType::F32, |t| t.dtype)
-    }
-
-    /// For ops that only look at their input differently: the layout of the result in the input's memory, if
-    /// the input's strides allow one.
-    #[inline]
-    fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
-        let _ = (input, output);
-        None
-    }
-
-    /// Whether it has a gradient. If it is smooth, [`Rule::gradient`] says what it is.
-    fn differentiability(&self) -> Differentiability;
-
-    /// The gradient by each wanted input, from the gradients by the outputs.
-    fn gradient<B: Builder>(
-        &self,
-        builder: &mut B,
-        at: &Application<'_, B::Value>,
-    ) -> Result<Gradients<B::Value>> {
-        let _ = (builder, at);
-        Err(undefined(self.name()))
-    }
-}
 
 macro_rules! ops {
     ($($variant:ident)*) => {
@@ -234,10 +129,79 @@ macro_rules! ops {
                 match self { $(Op::$variant(op) => op.kernel_dtype(inputs, outputs)),* }
             }
 
+            /// Whether it only looks at its input differently.
+            #[inline]
+            pub fn viewing(&self) -> Viewing {
+                match self { $(Op::$variant(op) => op.viewing()),* }
+            }
+
             /// For views: the layout of the result in the input's memory, if strides allow one.
             #[inline]
             pub fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
                 match self { $(Op::$variant(op) => op.view(input, output)),* }
+            }
+
+            /// Whether a run of it may meet data that it has no result for.
+            pub fn may_find_bad_data(&self, inputs: &[TensorType]) -> bool {
+                match self { $(Op::$variant(op) => op.may_find_bad_data(inputs)),* }
+            }
+
+            /// Whether it looks at its inputs even where no output has an element.
+            #[inline]
+            pub fn looks_at_data_for_nothing(&self) -> bool {
+                match self { $(Op::$variant(op) => op.looks_at_data_for_nothing()),* }
+            }
+
+            /// The stream of random numbers that it draws from, if it draws any.
+            #[inline]
+            pub fn stream(&self) -> Option<u64> {
+                match self { $(Op::$variant(op) => op.stream()),* }
+            }
+
+            /// The same op on another stream; itself if it draws from none.
+            pub fn with_stream(&self, stream: u64) -> Op {
+                match self { $(Op::$variant(op) => Op::$variant(op.with_stream(stream))),* }
+            }
+
+            /// Whether inputs broadcast against each other, so that none need be broadcast for it.
+            pub fn broadcasts(&self) -> bool {
+                match self { $(Op::$variant(op) => op.broadcasts()),* }
+            }
+
+            /// Whether its two inputs may change places, on inputs of this dtype, without a bit of the result changing.
+            pub fn commutes(&self, dtype: DType) -> bool {
+                match self { $(Op::$variant(op) => op.commutes(dtype)),* }
+            }
+
+            /// The element that every element of its result is, if that is known without inputs.
+            pub fn constant(&self) -> Option<Scalar> {
+                match self { $(Op::$variant(op) => op.constant()),* }
+            }
+
+            /// The element that every element of its result is where all elements of input n are `elements[n]`, if it moves elements
+            /// and makes none.
+            pub fn moved(&self, elements: &[Scalar]) -> Option<Scalar> {
+                match self { $(Op::$variant(op) => op.moved(elements)),* }
+            }
+
+            /// What it does to each element, as a step of a fused program on these registers.
+            pub fn step(&self, reads: &[Register]) -> Option<Step> {
+                match self { $(Op::$variant(op) => op.step(reads)),* }
+            }
+
+            /// What it does to each element, if that is several steps.
+            pub fn program(&self) -> Option<&Program> {
+                match self { $(Op::$variant(op) => op.program()),* }
+            }
+
+            /// Why it is never a step of a fused program, though it computes element by element.
+            pub fn stays_alone(&self, outputs: &[TensorType]) -> Option<&'static str> {
+                match self { $(Op::$variant(op) => op.stays_alone(outputs)),* }
+            }
+
+            /// The ops that it stands for, where a pass made it of others; else none.
+            pub fn parts(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Vec<Part> {
+                match self { $(Op::$variant(op) => op.parts(inputs, outputs)),* }
             }
 
             /// Whether it has a gradient.

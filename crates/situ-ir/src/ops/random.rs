@@ -157,6 +157,18 @@ impl Rule for Random {
         Work::streaming(WorkClass::Transcendental, 40.0, inputs, outputs)
     }
 
+    fn stream(&self) -> Option<u64> {
+        Some(self.stream)
+    }
+
+    fn with_stream(&self, stream: u64) -> Random {
+        Random { stream, ..*self }
+    }
+
+    fn stays_alone(&self, _: &[TensorType]) -> Option<&'static str> {
+        Some("random numbers are drawn by an op of their own")
+    }
+
     fn differentiability(&self) -> Differentiability {
         Differentiability::Source
     }

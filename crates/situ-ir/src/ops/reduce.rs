@@ -1,10 +1,10 @@
 //! Reductions over any axes.
 
 use super::{Attributes, BinaryKind, Given, Rule, arity, float_only, unknown};
-use crate::gradient::elementwise::OTHER_SLOTS;
+use crate::gradient::elementwise::Kept;
 use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
-use situ_core::{Axes, DType, Error, Result, Shape, TensorType};
+use situ_core::{Axes, DType, Error, Result, Scalar, Shape, TensorType};
 
 /// What the elements are reduced to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -161,6 +161,19 @@ impl Rule for Reduce {
         work
     }
 
+    fn moved(&self, elements: &[Scalar]) -> Option<Scalar> {
+        match self.kind {
+            ReduceKind::Max | ReduceKind::Min | ReduceKind::Any | ReduceKind::All => {
+                elements.first().copied()
+            }
+            ReduceKind::Sum
+            | ReduceKind::Mean
+            | ReduceKind::Prod
+            | ReduceKind::ArgMax
+            | ReduceKind::ArgMin => None,
+        }
+    }
+
     fn differentiability(&self) -> Differentiability {
         match self.kind {
             ReduceKind::Sum | ReduceKind::Mean | ReduceKind::Max | ReduceKind::Min | ReduceKind::Prod => {
@@ -217,13 +230,14 @@ impl Rule for Reduce {
 }
 
 macro_rules! function {
-    ($($(#[$doc:meta])* $name:ident $slot:literal |$builder:ident, $($input:ident),+| $body:block)*) => {$(
+    ($($(#[$doc:meta])* $name:ident |$builder:ident, $($input:ident),+| $body:block)*) => {$(
         $(#[$doc])*
         struct $name;
 
         impl Elementwise for $name {
-            fn slot(&self) -> Option<usize> {
-                Some(OTHER_SLOTS + $slot)
+            fn kept(&self) -> Option<&'static Kept> {
+                static KEPT: Kept = Kept::new();
+                Some(&KEPT)
             }
 
             fn build<B: Builder>(&self, $builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {
@@ -236,30 +250,30 @@ macro_rules! function {
 
 function! {
     /// 1 where x is the extreme, else 0.
-    Reached 8 |b, x, y| {
+    Reached |b, x, y| {
         let equal = b.binary(BinaryKind::Equal, x, y)?;
         b.cast(&equal, b.dtype(x))
     }
     /// The upstream gradient, shared between those that reached the extreme.
-    Shared 9 |b, reached, sharers, upstream| {
+    Shared |b, reached, sharers, upstream| {
         let part = b.mul(reached, upstream)?;
         b.div(&part, sharers)
     }
     /// x, but 1 where it is 0.
-    OneForZero 10 |b, x| {
+    OneForZero |b, x| {
         let zero = b.scalar(x, 0.0)?;
         let is_zero = b.binary(BinaryKind::Equal, x, &zero)?;
         let one = b.scalar(x, 1.0)?;
         b.select(&is_zero, &one, x)
     }
     /// 1 where x is 0, else 0.
-    IsZero 11 |b, x| {
+    IsZero |b, x| {
         let zero = b.scalar(x, 0.0)?;
         let is_zero = b.binary(BinaryKind::Equal, x, &zero)?;
         b.cast(&is_zero, b.dtype(x))
     }
     /// The product of the other elements, from the product of those that are not 0 and the number of those that are.
-    Others 12 |b, x, product, zeros, upstream| {
+    Others |b, x, product, zeros, upstream| {
         let zero = b.scalar(x, 0.0)?;
         let one = b.scalar(x, 1.0)?;
         let is_zero = b.binary(BinaryKind::Equal, x, &zero)?;

@@ -1,7 +1,7 @@
 //! Choosing between two tensors element by element.
 
-use super::{Given, Rule, arity, broadcast, same_dtype};
-use crate::gradient::elementwise::OTHER_SLOTS;
+use super::{Given, Register, Rule, Step, arity, broadcast, same_dtype};
+use crate::gradient::elementwise::Kept;
 use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, TensorType};
@@ -39,6 +39,17 @@ impl Rule for Where {
         inputs[1].dtype
     }
 
+    fn broadcasts(&self) -> bool {
+        true
+    }
+
+    fn step(&self, reads: &[Register]) -> Option<Step> {
+        match reads {
+            [condition, a, b] => Some(Step::Where(*condition, *a, *b)),
+            _ => None,
+        }
+    }
+
     fn differentiability(&self) -> Differentiability {
         Differentiability::Smooth
     }
@@ -67,8 +78,9 @@ struct Side {
 }
 
 impl Elementwise for Side {
-    fn slot(&self) -> Option<usize> {
-        Some(OTHER_SLOTS + usize::from(self.holds))
+    fn kept(&self) -> Option<&'static Kept> {
+        static KEPT: [Kept; 2] = [const { Kept::new() }; 2];
+        KEPT.get(usize::from(self.holds))
     }
 
     fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {

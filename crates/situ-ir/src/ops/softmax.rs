@@ -1,7 +1,7 @@
 //! Softmax over one axis.
 
 use super::{Attributes, Given, Rule, UnaryKind, arity, float_only};
-use crate::gradient::elementwise::OTHER_SLOTS;
+use crate::gradient::elementwise::Kept;
 use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{Axes, Error, Result, TensorType};
@@ -78,8 +78,9 @@ struct Back {
 }
 
 impl Elementwise for Back {
-    fn slot(&self) -> Option<usize> {
-        Some(OTHER_SLOTS + 2 + usize::from(self.log))
+    fn kept(&self) -> Option<&'static Kept> {
+        static KEPT: [Kept; 2] = [const { Kept::new() }; 2];
+        KEPT.get(usize::from(self.log))
     }
 
     fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value> {

@@ -1,6 +1,6 @@
 //! The same tensor, through which no gradient flows.
 
-use super::{Given, Rule, arity};
+use super::{Given, Rule, Viewing, arity};
 use crate::gradient::Differentiability;
 use crate::work::{Work, WorkClass};
 use situ_core::{Layout, Result, TensorType};
@@ -27,6 +27,11 @@ impl Rule for StopGradient {
 
     fn view(&self, input: &Layout, _: &TensorType) -> Option<Layout> {
         Some(*input)
+    }
+
+    #[inline]
+    fn viewing(&self) -> Viewing {
+        Viewing::Always
     }
 
     fn differentiability(&self) -> Differentiability {

@@ -1,7 +1,7 @@
 //! Elementwise ops of one input.
 
-use super::{Attributes, BinaryKind, Given, Rule, arity, float_only, unknown};
-use crate::gradient::elementwise::UNARY_SLOTS;
+use super::{Attributes, BinaryKind, Given, Register, Rule, Step, arity, float_only, unknown};
+use crate::gradient::elementwise::Kept;
 use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Real, Result, TensorType};
@@ -15,7 +15,9 @@ enum Takes {
 }
 
 macro_rules! unary_table {
-    ($($(#[$doc:meta])* $kind:ident $name:literal $takes:ident $class:ident $flops:literal;)*) => {
+    (@is activation) => { true };
+    (@is) => { false };
+    ($($(#[$doc:meta])* $kind:ident $name:literal $takes:ident $class:ident $flops:literal $($activation:ident)?;)*) => {
         /// Which function is applied to each element.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
@@ -36,6 +38,17 @@ macro_rules! unary_table {
             #[inline]
             const fn takes(self) -> Takes {
                 match self { $(UnaryKind::$kind => Takes::$takes),* }
+            }
+
+            /// Whether networks put it after a bias, and it gives the dtype it takes: a product may end with it.
+            pub const fn is_activation(self) -> bool {
+                match self { $(UnaryKind::$kind => unary_table!(@is $($activation)?)),* }
+            }
+
+            /// The sort of its work: whether it is a matter of a few instructions.
+            #[inline]
+            pub const fn class(self) -> WorkClass {
+                self.cost().0
             }
 
             #[inline]
@@ -72,21 +85,21 @@ unary_table! {
     /// cos x
     Cos "cos" Floats Transcendental 16;
     /// tanh x
-    Tanh "tanh" Floats Transcendental 16;
+    Tanh "tanh" Floats Transcendental 16 activation;
     /// 1/(1 + e^-x)
-    Sigmoid "sigmoid" Floats Transcendental 16;
+    Sigmoid "sigmoid" Floats Transcendental 16 activation;
     /// max(x, 0)
-    Relu "relu" Numbers Elementwise 1;
+    Relu "relu" Numbers Elementwise 1 activation;
     /// x, or slope·x below 0.
-    LeakyRelu "leaky_relu" Floats Elementwise 2;
+    LeakyRelu "leaky_relu" Floats Elementwise 2 activation;
     /// x, or alpha·(e^x − 1) below 0.
-    Elu "elu" Floats Transcendental 14;
+    Elu "elu" Floats Transcendental 14 activation;
     /// x·Φ(x), by erf.
-    Gelu "gelu" Floats Transcendental 22;
+    Gelu "gelu" Floats Transcendental 22 activation;
     /// x·sigmoid(x)
-    Silu "silu" Floats Transcendental 17;
+    Silu "silu" Floats Transcendental 17 activation;
     /// log(1 + e^x)
-    Softplus "softplus" Floats Transcendental 28;
+    Softplus "softplus" Floats Transcendental 28 activation;
     /// The error function.
     Erf "erf" Floats Transcendental 20;
     /// Rounds down.
@@ -96,7 +109,7 @@ unary_table! {
     /// Rounds to the nearest, ties to even.
     Round "round" Floats Elementwise 1;
     /// Clamps to [low, high]; NaN stays NaN.
-    Clip "clip" Numbers Elementwise 2;
+    Clip "clip" Numbers Elementwise 2 activation;
     /// Logical not.
     Not "logical_not" Bools Elementwise 1;
     /// Whether it is NaN, as bool.
@@ -228,6 +241,13 @@ impl Rule for Unary {
         Work::streaming(class, flops, inputs, outputs)
     }
 
+    fn step(&self, reads: &[Register]) -> Option<Step> {
+        match reads {
+            [a] => Some(Step::Unary(*self, *a)),
+            _ => None,
+        }
+    }
+
     fn differentiability(&self) -> Differentiability {
         match self.kind {
             UnaryKind::Sign | UnaryKind::Floor | UnaryKind::Ceil | UnaryKind::Round => {
@@ -253,9 +273,10 @@ impl Rule for Unary {
 struct Derivative(Unary);
 
 impl Elementwise for Derivative {
-    fn slot(&self) -> Option<usize> {
-        let parameters = self.0.kind.param(0).1;
-        (!parameters).then_some(UNARY_SLOTS + self.0.kind as usize)
+    fn kept(&self) -> Option<&'static Kept> {
+        static KEPT: [Kept; UnaryKind::ALL.len()] = [const { Kept::new() }; UnaryKind::ALL.len()];
+        let has_parameters = self.0.kind.param(0).1;
+        if has_parameters { None } else { KEPT.get(self.0.kind as usize) }
     }
 
     fn build<B: Builder>(&self, b: &mut B, inputs: &[B::Value]) -> Result<B::Value> {

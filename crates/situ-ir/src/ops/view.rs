@@ -1,6 +1,6 @@
 //! Ops that only look at their input differently: they cost nothing until a kernel needs their result dense.
 
-use super::{Attributes, Given, Pad, Rule, arity};
+use super::{Attributes, Given, Pad, Rule, Viewing, arity};
 use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms};
 use crate::work::{Work, WorkClass};
 use situ_core::{Error, Layout, MAX_RANK, Result, Scalar, Shape, TensorType};
@@ -48,6 +48,11 @@ impl Rule for Reshape {
 
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         input.reshape(output.shape)
+    }
+
+    #[inline]
+    fn viewing(&self) -> Viewing {
+        Viewing::OfDense
     }
 
     fn differentiability(&self) -> Differentiability {
@@ -136,6 +141,11 @@ impl Rule for Permute {
         Some(input.permute(&perm[..usize::from(self.rank)], output.shape))
     }
 
+    #[inline]
+    fn viewing(&self) -> Viewing {
+        Viewing::Always
+    }
+
     fn differentiability(&self) -> Differentiability {
         Differentiability::Smooth
     }
@@ -193,6 +203,11 @@ impl Rule for Expand {
 
     fn view(&self, input: &Layout, output: &TensorType) -> Option<Layout> {
         Some(input.expand(output.shape))
+    }
+
+    #[inline]
+    fn viewing(&self) -> Viewing {
+        Viewing::Always
     }
 
     fn differentiability(&self) -> Differentiability {
@@ -296,6 +311,11 @@ impl Rule for Slice {
         Some(input.slice(self.starts(), self.steps(), output.shape))
     }
 
+    #[inline]
+    fn viewing(&self) -> Viewing {
+        Viewing::Always
+    }
+
     fn differentiability(&self) -> Differentiability {
         Differentiability::Smooth
     }
@@ -387,6 +407,10 @@ impl Rule for Dense {
 
     fn work(&self, _: &[TensorType], outputs: &[TensorType]) -> Work {
         moved(outputs)
+    }
+
+    fn moved(&self, elements: &[Scalar]) -> Option<Scalar> {
+        elements.first().copied()
     }
 
     fn differentiability(&self) -> Differentiability {

@@ -35,16 +35,7 @@ impl Rule for Algebra {
             Op::Where(_) => select::rewrite(site, [inputs[0], inputs[1], inputs[2]])?,
             Op::Cast(op) => select::cast(site, *op, inputs[0])?,
             Op::Reduce(op) => views::reduce(site, *op, inputs[0])?,
-            Op::Reshape(_)
-            | Op::Permute(_)
-            | Op::Expand(_)
-            | Op::Slice(_)
-            | Op::Dense(_)
-            | Op::StopGradient(_)
-            | Op::Concat(_)
-            | Op::Pad(_)
-            | Op::Tile(_) => views::rewrite(site, op, inputs)?,
-            _ => None,
+            _ => views::rewrite(site, op, inputs)?,
         };
         match found {
             Some(values) => Ok(Some(values)),
@@ -55,7 +46,7 @@ impl Rule for Algebra {
 
 /// Ops that broadcast need no input that is broadcast for them.
 fn narrower(site: &mut Site<'_>, op: &Op, inputs: &[Value]) -> Result<Option<Values>> {
-    if !matches!(op, Op::Binary(_) | Op::Where(_) | Op::Matmul(_) | Op::Fused(_)) {
+    if !op.broadcasts() {
         return Ok(None);
     }
     let mut types = types_of(site.builder, inputs);
@@ -64,7 +55,9 @@ fn narrower(site: &mut Site<'_>, op: &Op, inputs: &[Value]) -> Result<Option<Val
     for n in 0..inputs.len() {
         let small = match site.op(inputs[n]) {
             Some((Op::Expand(_), node)) => Some((node.inputs[0], None)),
-            Some((Op::Fill(fill), _)) if fill.shape.rank() > 0 => Some((inputs[n], Some(fill.value))),
+            Some((made, node)) if node.types[0].shape.rank() > 0 => {
+                made.constant().map(|value| (inputs[n], Some(value)))
+            }
             _ => None,
         };
         let Some((value, filled)) = small else {

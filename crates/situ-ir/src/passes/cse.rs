@@ -6,7 +6,6 @@
 use super::rewrite::{Rule, Site, Values, is_random, rewrite};
 use super::{Context, Report};
 use crate::graph::{Content, Graph, NodeId, Value};
-use crate::ops::{BinaryKind, Op};
 use situ_core::Result;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -73,28 +72,10 @@ impl Rule for Merge {
 /// The inputs, in one order where their order does not matter.
 fn ordered(content: &Content, inputs: &[Value], site: &Site<'_>) -> SmallVec<[Value; 3]> {
     let mut inputs: SmallVec<[Value; 3]> = inputs.iter().copied().collect();
-    if let Content::Op(Op::Binary(op)) = content {
-        let free = match op.kind {
-            BinaryKind::Add
-            | BinaryKind::Mul
-            | BinaryKind::Equal
-            | BinaryKind::NotEqual
-            | BinaryKind::And
-            | BinaryKind::Or
-            | BinaryKind::Xor => true,
-            BinaryKind::Maximum | BinaryKind::Minimum => !site.builder.type_of(inputs[0]).dtype.is_float(),
-            BinaryKind::Sub
-            | BinaryKind::Div
-            | BinaryKind::Rem
-            | BinaryKind::Pow
-            | BinaryKind::Less
-            | BinaryKind::LessEqual
-            | BinaryKind::Greater
-            | BinaryKind::GreaterEqual => false,
-        };
-        if free {
-            inputs.sort();
-        }
+    if let (Content::Op(op), [first, _]) = (content, inputs.as_slice())
+        && op.commutes(site.builder.type_of(*first).dtype)
+    {
+        inputs.sort();
     }
     inputs
 }

@@ -10,7 +10,7 @@ use super::rewrite::{Rule, Site, Values, rewrite, types_of};
 use super::scalars::{self, Not};
 use super::{Constant, Context, Evaluate, Report};
 use crate::graph::{Content, Graph, Node, Value};
-use crate::ops::{Fill, Op, ReduceKind};
+use crate::ops::{Fill, Op};
 use situ_core::{Layout, Result, Scalar, TensorType};
 
 /// Folds a graph.
@@ -120,23 +120,7 @@ fn fills(site: &mut Site<'_>, op: &Op, inputs: &[Value]) -> Result<Option<Values
         return Ok(None);
     };
     let types = site.node().types.clone();
-    let moved = match op {
-        Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Slice(_) | Op::Dense(_) | Op::Tile(_) => {
-            Some(elements[0])
-        }
-        Op::Concat(_) => elements.iter().all(|e| *e == elements[0]).then_some(elements[0]),
-        Op::Pad(pad) => (pad.value == elements[0]).then_some(elements[0]),
-        Op::Reduce(reduce) => match reduce.kind {
-            ReduceKind::Max | ReduceKind::Min | ReduceKind::Any | ReduceKind::All => Some(elements[0]),
-            ReduceKind::Sum
-            | ReduceKind::Mean
-            | ReduceKind::Prod
-            | ReduceKind::ArgMax
-            | ReduceKind::ArgMin => None,
-        },
-        _ => None,
-    };
-    let values = match (moved, scalars::apply(op, &elements)) {
+    let values = match (op.moved(&elements), scalars::apply(op, &elements)) {
         (Some(value), _) => vec![value],
         (None, Some(Ok(values))) => values,
         (None, Some(Err(Not::Defined))) => {
@@ -161,7 +145,7 @@ impl Fold<'_> {
         };
         let test = repeated.condition.outputs()[0];
         let test = &repeated.condition.node(test.node).content;
-        if matches!(test, Content::Op(Op::Fill(fill)) if fill.value == Scalar::Bool(false)) {
+        if matches!(test, Content::Op(op) if op.constant() == Some(Scalar::Bool(false))) {
             site.did("the loop never runs");
             return Ok(Some(inputs.iter().copied().collect()));
         }
@@ -204,8 +188,9 @@ impl Fold<'_> {
         let constants: Vec<Constant<'_>> = match &alone {
             Some(elements) => {
                 let scalar = |e: &Scalar| Op::from(Fill { shape: situ_core::Shape::SCALAR, value: *e });
-                // BiasAdd needs axes; as a function of two elements it is an addition, which is exact and folded before.
-                if matches!(op, Op::BiasAdd(_)) {
+                // What needs axes to run is exact as a function of elements, and was folded before.
+                let scalar_type = |e: &Scalar| TensorType::new(e.dtype(), situ_core::Shape::SCALAR);
+                if op.infer(&elements.iter().map(scalar_type).collect::<Vec<_>>()).is_err() {
                     return Ok(None);
                 }
                 made = elements.iter().map(scalar).collect();
@@ -216,7 +201,9 @@ impl Fold<'_> {
                 let nodes = site.builder.nodes();
                 let list = inputs.iter().map(|v| match &nodes[v.node.index()].content {
                     Content::Capture(n) => Some(Constant::Capture(*n)),
-                    Content::Op(op @ (Op::Fill(_) | Op::Range(_) | Op::Eye(_))) => Some(Constant::Made(op)),
+                    Content::Op(op) if nodes[v.node.index()].inputs.is_empty() && op.stream().is_none() => {
+                        Some(Constant::Made(op))
+                    }
                     _ => None,
                 });
                 match list.collect() {

@@ -6,7 +6,7 @@
 use super::group::{Groups, Why};
 use super::{Context, Report, Supports};
 use crate::graph::{Cond, Content, Graph, GraphBuilder, Node, NodeId, Value, While};
-use crate::ops::{Binary, BinaryKind, Fused, Op, Program, Register, Step};
+use crate::ops::{Fused, Op, Program, Register, Step, Viewing};
 use situ_core::{Error, Result, Scalar, Shape, TensorType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -93,15 +93,12 @@ impl Writer<'_> {
         let Content::Op(op) = &node.content else {
             return;
         };
-        let made = match (op, reads.as_slice()) {
-            (Op::Unary(op), [a]) => self.push(Step::Unary(*op, *a)),
-            (Op::Binary(op), [a, b]) => self.push(Step::Binary(*op, *a, *b)),
-            (Op::BiasAdd(_), [a, b]) => self.push(Step::Binary(Binary { kind: BinaryKind::Add }, *a, *b)),
-            (Op::Where(_), [c, a, b]) => self.push(Step::Where(*c, *a, *b)),
-            (Op::Cast(op), [a]) => self.push(Step::Cast(*op, *a)),
-            (Op::Fused(op), reads) => return self.program(id, &op.program, reads),
-            _ => return,
-        };
+        if let Some(program) = op.program() {
+            return self.program(id, program, &reads);
+        }
+        // An op that is no step is refused by `Program::new`, for want of a register that its readers read.
+        let Some(step) = op.step(&reads) else { return };
+        let made = self.push(step);
         self.registers.insert(Value::of(id), made);
     }
 
@@ -109,15 +106,10 @@ impl Writer<'_> {
     fn program(&mut self, id: NodeId, program: &Program, reads: &[Register]) {
         let mut now: Vec<Register> = reads.to_vec();
         for step in program.steps() {
-            let at = |r: Register| now[r.index()];
-            let register = match *step {
+            now.push(match step.at(|r| now[r.index()]) {
                 Step::Constant(value) => self.constant(value),
-                Step::Unary(op, a) => self.push(Step::Unary(op, at(a))),
-                Step::Binary(op, a, b) => self.push(Step::Binary(op, at(a), at(b))),
-                Step::Where(c, a, b) => self.push(Step::Where(at(c), at(a), at(b))),
-                Step::Cast(op, a) => self.push(Step::Cast(op, at(a))),
-            };
-            now.push(register);
+                step => self.push(step),
+            });
         }
         for (n, register) in program.outputs().iter().enumerate() {
             self.registers.insert(Value::nth(id, n), now[register.index()]);
@@ -128,8 +120,8 @@ impl Writer<'_> {
 /// The element that fills a value, if it is made of one.
 fn fill(graph: &Graph, value: Value) -> Option<Scalar> {
     match &graph.node(value.node).content {
-        Content::Op(Op::Fill(fill)) => Some(fill.value),
-        Content::Op(Op::Expand(_)) => fill(graph, graph.node(value.node).inputs[0]),
+        Content::Op(op) if op.viewing() != Viewing::Never => fill(graph, graph.node(value.node).inputs[0]),
+        Content::Op(op) => op.constant(),
         _ => None,
     }
 }
@@ -194,14 +186,7 @@ fn pruned(steps: Vec<Step>, outputs: Vec<Register>, inputs: usize) -> (Vec<Step>
     for (n, step) in steps.into_iter().enumerate() {
         number.push(Register((inputs + kept.len()) as u16));
         if needed[inputs + n] {
-            let at = |r: Register| number.get(r.index()).copied().unwrap_or(r);
-            kept.push(match step {
-                Step::Constant(value) => Step::Constant(value),
-                Step::Unary(op, a) => Step::Unary(op, at(a)),
-                Step::Binary(op, a, b) => Step::Binary(op, at(a), at(b)),
-                Step::Where(c, a, b) => Step::Where(at(c), at(a), at(b)),
-                Step::Cast(op, a) => Step::Cast(op, at(a)),
-            });
+            kept.push(step.at(|r| number.get(r.index()).copied().unwrap_or(r)));
         }
     }
     let outputs = outputs.into_iter().map(|r| number.get(r.index()).copied().unwrap_or(r)).collect();

@@ -5,10 +5,9 @@
 //! more output, which costs what writing it costs anyway. So what stops a group is never bytes: it is a cycle, the number of
 //! tensors a kernel can bind, the number of steps, or a device that would not run it.
 
-use super::rewrite::is_random;
 use super::{Report, Supports};
 use crate::graph::{Content, Graph, Node, NodeId, Value};
-use crate::ops::{BinaryKind, Op, Program};
+use crate::ops::{Program, Register};
 use situ_core::{Request, Shape};
 use std::collections::HashSet;
 use std::fmt;
@@ -237,21 +236,17 @@ impl<'a> Groups<'a> {
 
 /// Whether a node can be a step, or steps, of a fused op.
 fn is_fusible(node: &Node) -> bool {
-    match &node.content {
-        Content::Op(Op::Unary(_) | Op::Where(_) | Op::Cast(_) | Op::BiasAdd(_) | Op::Fused(_)) => true,
-        Content::Op(Op::Binary(_)) => hindrance(node).is_none(),
-        _ => false,
-    }
+    let Content::Op(op) = &node.content else { return false };
+    let read = vec![Register(0); node.inputs.len()];
+    let is_steps = op.program().is_some() || op.step(&read).is_some();
+    // What needs no inputs becomes a constant of whoever reads it.
+    is_steps && !node.inputs.is_empty() && hindrance(node).is_none()
 }
 
 /// Why an op that computes element by element is never fused.
 fn hindrance(node: &Node) -> Option<&'static str> {
     match &node.content {
-        Content::Op(Op::Binary(op)) if matches!(op.kind, BinaryKind::Div | BinaryKind::Rem) => {
-            let integer = !node.types[0].dtype.is_float();
-            integer.then_some("an integer division can fail on its data, and must be able to say so")
-        }
-        Content::Op(_) if is_random(node) => Some("random numbers are drawn by an op of their own"),
+        Content::Op(op) => op.stays_alone(&node.types),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@
 use super::rewrite::{Rule, Site, Values, rewrite};
 use super::{Context, Report, Supports};
 use crate::graph::{Content, Graph, NodeId, Value};
-use crate::ops::{BinaryKind, Matmul, MatmulBias, Op, UnaryKind};
+use crate::ops::{BinaryKind, Matmul, MatmulBias, Op};
 use situ_core::{Result, TensorType};
 
 /// Joins products with what follows them, where `supports` has the joined op.
@@ -31,7 +31,7 @@ impl Rule for Join<'_> {
         let (biased, activation) = match site.graph.node(site.id).content {
             Content::Op(Op::Unary(op)) => {
                 let read = site.node().inputs[0];
-                let found = if is_activation(op.kind) { biased(site, read) } else { None };
+                let found = if op.kind.is_activation() { biased(site, read) } else { None };
                 let Some(biased) = found else {
                     return Ok(None);
                 };
@@ -93,46 +93,12 @@ impl Join<'_> {
         let reader =
             site.graph.nodes()[site.id.index()..].iter().find(|n| n.inputs.contains(&Value::of(site.id)));
         match reader.map(|node| (&node.content, node)) {
-            Some((Content::Op(Op::Unary(op)), node)) if is_activation(op.kind) => {
+            Some((Content::Op(Op::Unary(op)), node)) if op.kind.is_activation() => {
                 let whole = Op::from(MatmulBias { matmul: biased.matmul, activation: Some(*op) });
                 node.request == site.node().request && self.has(site, &whole, biased)
             }
             _ => false,
         }
-    }
-}
-
-/// Functions that networks put after a bias, and that give the dtype they take.
-fn is_activation(kind: UnaryKind) -> bool {
-    use UnaryKind as K;
-    match kind {
-        K::Relu
-        | K::LeakyRelu
-        | K::Elu
-        | K::Gelu
-        | K::Silu
-        | K::Softplus
-        | K::Tanh
-        | K::Sigmoid
-        | K::Clip => true,
-        K::Neg
-        | K::Abs
-        | K::Sign
-        | K::Exp
-        | K::Log
-        | K::Log1p
-        | K::Sqrt
-        | K::Rsqrt
-        | K::Square
-        | K::Reciprocal
-        | K::Sin
-        | K::Cos
-        | K::Erf
-        | K::Floor
-        | K::Ceil
-        | K::Round
-        | K::Not
-        | K::IsNan => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::graph::{Cond, Content, Graph, GraphBuilder, Node, NodeId, Part, Value, While};
-use crate::ops::Op;
+use crate::ops::{Op, Viewing};
 use situ_core::{Result, Scalar, TensorType};
 use smallvec::SmallVec;
 
@@ -65,9 +65,8 @@ impl Site<'_> {
     /// The element that fills a value of the new graph, if it is known to be one.
     pub(super) fn fill(&self, value: Value) -> Option<Scalar> {
         match self.op(value)? {
-            (Op::Fill(fill), _) => Some(fill.value),
-            (Op::Expand(_) | Op::Reshape(_) | Op::Permute(_), node) => self.fill(node.inputs[0]),
-            _ => None,
+            (op, node) if op.viewing() != Viewing::Never => self.fill(node.inputs[0]),
+            (op, _) => op.constant(),
         }
     }
 
@@ -174,7 +173,7 @@ pub(super) fn types_of(builder: &GraphBuilder, values: &[Value]) -> SmallVec<[Te
 pub(super) fn is_random(node: &Node) -> bool {
     let any = |graph: &Graph| graph.nodes().iter().any(is_random);
     match &node.content {
-        Content::Op(op) => matches!(op, Op::Random(_)),
+        Content::Op(op) => op.stream().is_some(),
         Content::Cond(cond) => any(&cond.then) || any(&cond.otherwise),
         Content::While(repeated) => any(&repeated.condition) || any(&repeated.body),
         Content::Input(_) | Content::Capture(_) | Content::Variable(_) => false,

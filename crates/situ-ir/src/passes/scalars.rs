@@ -2,8 +2,9 @@
 //!
 //! Leaves to others: functions that kernels approximate (exp, pow, tanh ..), which only a kernel can give.
 
-use crate::ops::{Binary, BinaryKind, Cast, Op, Program, Step, Unary, UnaryKind};
+use crate::ops::{Binary, BinaryKind, Cast, Op, Program, Register, Step, Unary, UnaryKind};
 use situ_core::{DType, Scalar};
+use smallvec::SmallVec;
 
 /// Why an element can't be computed here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,15 +17,22 @@ pub(super) enum Not {
 
 /// The elements that an elementwise op gives for elements; `None` for an op that is not elementwise.
 pub(super) fn apply(op: &Op, inputs: &[Scalar]) -> Option<Result<Vec<Scalar>, Not>> {
-    let one = |value: Result<Scalar, Not>| Some(value.map(|v| vec![v]));
-    match (op, inputs) {
-        (Op::Unary(op), [a]) => one(unary(*op, *a)),
-        (Op::Binary(op), [a, b]) => one(binary(*op, *a, *b)),
-        (Op::BiasAdd(_), [a, b]) => one(binary(Binary { kind: BinaryKind::Add }, *a, *b)),
-        (Op::Where(_), [c, a, b]) => one(Ok(select(*c, *a, *b))),
-        (Op::Cast(op), [a]) => one(Ok(cast(*op, *a))),
-        (Op::Fused(op), _) => Some(program(&op.program, inputs)),
-        _ => None,
+    if let Some(steps) = op.program() {
+        return Some(program(steps, inputs));
+    }
+    let reads: SmallVec<[Register; 3]> = (0..inputs.len()).map(|n| Register(n as u16)).collect();
+    Some(step(&op.step(&reads)?, inputs).map(|value| vec![value]))
+}
+
+/// The element that a step makes of registers.
+fn step(step: &Step, registers: &[Scalar]) -> Result<Scalar, Not> {
+    let at = |r: Register| registers[r.index()];
+    match *step {
+        Step::Constant(value) => Ok(value),
+        Step::Unary(op, a) => unary(op, at(a)),
+        Step::Binary(op, a, b) => binary(op, at(a), at(b)),
+        Step::Where(c, a, b) => Ok(select(at(c), at(a), at(b))),
+        Step::Cast(op, a) => Ok(cast(op, at(a))),
     }
 }
 
@@ -34,15 +42,8 @@ fn select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar {
 
 fn program(program: &Program, inputs: &[Scalar]) -> Result<Vec<Scalar>, Not> {
     let mut registers = inputs.to_vec();
-    for step in program.steps() {
-        let value = match *step {
-            Step::Constant(value) => value,
-            Step::Unary(op, a) => unary(op, registers[a.index()])?,
-            Step::Binary(op, a, b) => binary(op, registers[a.index()], registers[b.index()])?,
-            Step::Where(c, a, b) => select(registers[c.index()], registers[a.index()], registers[b.index()]),
-            Step::Cast(op, a) => cast(op, registers[a.index()]),
-        };
-        registers.push(value);
+    for next in program.steps() {
+        registers.push(step(next, &registers)?);
     }
     Ok(program.outputs().iter().map(|r| registers[r.index()]).collect())
 }
@@ -110,20 +111,8 @@ pub(super) fn unary(op: Unary, value: Scalar) -> Result<Scalar, Not> {
                     if x > high { high } else { x }
                 }
                 K::IsNan => return Ok(Scalar::Bool(x.is_nan())),
-                K::Exp
-                | K::Log
-                | K::Log1p
-                | K::Rsqrt
-                | K::Sin
-                | K::Cos
-                | K::Tanh
-                | K::Sigmoid
-                | K::Elu
-                | K::Gelu
-                | K::Silu
-                | K::Softplus
-                | K::Erf
-                | K::Not => return Err(Not::Exact),
+                // What kernels approximate, and what floats do not have.
+                _ => return Err(Not::Exact),
             };
             Ok(Scalar::$variant(value))
         }};

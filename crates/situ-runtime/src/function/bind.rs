@@ -5,8 +5,9 @@ use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{await_checks, open_checks, verdict};
 use situ_core::{Error, Reason, Result, Shape, TensorType};
 use situ_device::{Arg, Arriving, Check, Region};
+use situ_ir::Op;
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Bytes on their way to the host, once they were asked for.
 type Sent = Option<Box<dyn Arriving>>;
@@ -24,8 +25,6 @@ pub(crate) struct Frame<'c> {
     arenas: SmallVec<[SmallVec<[Storage; 1]>; 2]>,
     own: SmallVec<[OnceLock<DeviceTensor>; 2]>,
     checks: SmallVec<[OnceLock<Kept>; 1]>,
-    /// Checks of launches that the plan expected none of.
-    unforeseen: OnceLock<Mutex<Vec<Kept>>>,
     sent: SmallVec<[Mutex<Sent>; 1]>,
 }
 
@@ -60,8 +59,7 @@ impl<'c> Frame<'c> {
         }
         let checks = (0..plan.checks).map(|_| OnceLock::new()).collect();
         let sent = (0..plan.sent).map(|_| Mutex::default()).collect();
-        let unforeseen = OnceLock::new();
-        Ok(Frame { plan, arguments, captures, variables, arenas, own, checks, unforeseen, sent })
+        Ok(Frame { plan, arguments, captures, variables, arenas, own, checks, sent })
     }
 
     fn given(&self, memory: Memory) -> Option<&DeviceTensor> {
@@ -114,20 +112,25 @@ impl<'c> Frame<'c> {
         }
     }
 
-    /// Keeps the check of a launch, and has the device tell of it where nobody reads what depends on it.
-    pub(crate) fn keep_check(&self, number: Option<usize>, device: DeviceIndex, check: Arc<Check>) {
-        self.plan.devices[device].watch(&check);
-        match number {
-            Some(number) => _ = self.checks[number].set((device, check)),
-            None => {
-                let unforeseen = self.unforeseen.get_or_init(Mutex::default);
-                unforeseen.lock().unwrap_or_else(|p| p.into_inner()).push((device, check));
-            }
+    /// Keeps the check of a launch, and has the device tell of it where nobody reads what depends on it. A check that the plan has no place for
+    /// is an error: nothing that depends on it would carry it.
+    pub(crate) fn keep_check(
+        &self,
+        number: Option<usize>,
+        device: DeviceIndex,
+        op: &Op,
+        check: Arc<Check>,
+    ) -> Result<()> {
+        let kept = number.and_then(|number| self.checks.get(number));
+        if kept.is_some_and(|place| place.set((device, check.clone())).is_ok()) {
+            self.plan.devices[device].watch(&check);
+            return Ok(());
         }
-    }
-
-    fn unforeseen(&self) -> Option<MutexGuard<'_, Vec<Kept>>> {
-        self.unforeseen.get().map(|kept| kept.lock().unwrap_or_else(|p| p.into_inner()))
+        Err(Error::Kernel {
+            op: op.name(),
+            device: self.plan.devices[device].id(),
+            why: "it left a check that the plan has no place for: the rule of an op that may find bad data says so".to_string(),
+        })
     }
 
     /// Keeps bytes that are on their way; `None`: they have arrived.
@@ -152,9 +155,7 @@ impl<'c> Frame<'c> {
                 all.extend(given.checks.iter().cloned());
             }
         }
-        let unforeseen = self.unforeseen();
-        let unforeseen = unforeseen.iter().flat_map(|kept| kept.iter());
-        for (device, check) in self.checks.iter().filter_map(OnceLock::get).chain(unforeseen) {
+        for (device, check) in self.checks.iter().filter_map(OnceLock::get) {
             if check.outcome().is_none() {
                 self.plan.devices[*device].device()?.sync()?;
             }
@@ -178,7 +179,7 @@ impl<'c> Frame<'c> {
         }
     }
 
-    /// A result with what it depends on: its own checks, and all that nobody expected.
+    /// A result with what it depends on: its own checks, and those of what it was made of.
     pub(crate) fn result(&self, result: &Yield, depends: &Depends) -> Result<DeviceTensor> {
         let mut tensor = self.value(result)?;
         for &source in &depends.sources {
@@ -190,9 +191,6 @@ impl<'c> Frame<'c> {
         }
         let is_well = |check: &&Arc<Check>| matches!(check.outcome(), Some(None));
         tensor.checks.extend(self.own_checks(depends).filter(|check| !is_well(check)).cloned());
-        if let Some(unforeseen) = self.unforeseen() {
-            tensor.checks.extend(unforeseen.iter().map(|(_, check)| check.clone()));
-        }
         Ok(tensor)
     }
 

@@ -6,6 +6,7 @@ use crate::config::{Config, PlacementRule, Table};
 use crate::logical::LogicalDevice;
 use crate::policy::{self, Ask, Facts, Home, Lacking};
 use situ_core::{DType, DeviceId, Error, Reason, Request, Result, TensorType};
+use situ_ir::ops::Viewing;
 use situ_ir::{Content, Graph, Node, Op};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -212,8 +213,8 @@ pub(crate) fn can_run(
     match &node.content {
         Content::Input(_) | Content::Capture(_) | Content::Variable(_) => Ok(()),
         // Of a branch: it may have to be made dense there.
-        Content::Op(Op::Reshape(_)) => able::fits(device, node.types[0].bytes()),
-        Content::Op(op) if is_view(op) => Ok(()),
+        Content::Op(op) if op.viewing() == Viewing::OfDense => able::fits(device, node.types[0].bytes()),
+        Content::Op(op) if op.viewing() == Viewing::Always => Ok(()),
         Content::Op(op) => able::kernel(device, op, &input_types(graph, node), &node.types).map(|_| ()),
         Content::Cond(cond) => {
             holds_ends(graph, node, device)?;
@@ -241,5 +242,5 @@ pub(crate) fn input_types(graph: &Graph, node: &Node) -> SmallVec<[TensorType; 4
 
 /// Whether an op only looks at its input differently.
 pub(crate) fn is_view(op: &Op) -> bool {
-    matches!(op, Op::Reshape(_) | Op::Permute(_) | Op::Expand(_) | Op::Slice(_) | Op::StopGradient(_))
+    op.viewing() != Viewing::Never
 }

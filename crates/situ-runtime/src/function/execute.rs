@@ -16,8 +16,6 @@ use crate::storage::DeviceTensor;
 use crate::transfer;
 use situ_core::{Caller, DeviceKind, Error, Reason, Result};
 use situ_device::{Arg, Call, Device, Region};
-use situ_ir::Op;
-use situ_ir::ops::Random;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -283,13 +281,12 @@ impl<R: Recorder> Run<'_, R> {
                     writes.push(self.frame.arg(operand)?);
                 }
                 let fresh;
-                let op = match op {
-                    Op::Random(random) => {
-                        fresh =
-                            Op::Random(Random { stream: self.call.draw.stream(random.stream), ..*random });
+                let op = match op.stream() {
+                    Some(stream) => {
+                        fresh = op.with_stream(self.call.draw.stream(stream));
                         &fresh
                     }
-                    op => op,
+                    None => op,
                 };
                 let call = Call {
                     kernel: *kernel,
@@ -301,7 +298,7 @@ impl<R: Recorder> Run<'_, R> {
                     timing: self.call.recorder.timing(step.number),
                 };
                 if let Some(check) = self.device(step.device)?.launch(&call)? {
-                    self.frame.keep_check(step.check, step.device, check);
+                    self.frame.keep_check(step.check, step.device, op, check)?;
                 }
                 Ok(())
             }

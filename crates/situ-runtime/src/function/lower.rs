@@ -7,7 +7,7 @@ use crate::logical::{LogicalDevice, copy_seconds};
 use crate::transfer::wastes;
 use situ_core::{DeviceKind, Error, Layout, Reason, Result, TensorType};
 use situ_ir::graph::Source;
-use situ_ir::ops::{Binary, BinaryKind, Dense, Step as FusedStep};
+use situ_ir::ops::Dense;
 use situ_ir::{Content, Graph, Node, NodeId, Op, Value, WorkClass};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -268,7 +268,7 @@ impl Lowering<'_> {
             reads,
             writes,
             seconds,
-            checks: may_find_bad_data(op) && logical.id().kind != DeviceKind::Cpu,
+            checks: op.may_find_bad_data(&types) && logical.id().kind != DeviceKind::Cpu,
         });
         Ok(outputs)
     }
@@ -462,22 +462,4 @@ impl Lowering<'_> {
         let device = self.devices[self.assignment[node.index()].0].id();
         Error::Kernel { op: name, device, why: why.to_string() }
     }
-}
-
-/// Whether a launch of this op on a queue may turn out to have met bad data.
-fn may_find_bad_data(op: &Op) -> bool {
-    match op {
-        Op::Gather(_) | Op::ScatterAdd(_) | Op::SparseCrossEntropy(_) => true,
-        Op::Binary(binary) => divides(binary),
-        Op::Fused(fused) => fused
-            .program
-            .steps()
-            .iter()
-            .any(|s| matches!(s, FusedStep::Binary(binary, ..) if divides(binary))),
-        _ => false,
-    }
-}
-
-fn divides(binary: &Binary) -> bool {
-    matches!(binary.kind, BinaryKind::Div | BinaryKind::Rem)
 }

@@ -242,7 +242,7 @@ impl Plan {
     /// Whether it, or a plan inside it, draws random numbers.
     pub(crate) fn is_random(&self) -> bool {
         self.lanes.iter().flat_map(|lane| &lane.steps).any(|step| match &step.action {
-            Action::Launch { op, .. } => matches!(op, Op::Random(_)),
+            Action::Launch { op, .. } => op.stream().is_some(),
             action => action.nested().any(|inner| inner.plan.is_random()),
         })
     }

@@ -6,7 +6,6 @@ use crate::logical::LogicalDevice;
 use crate::runtime::Inner;
 use crate::storage::DeviceTensor;
 use situ_core::{Caller, DeviceId, Policy, Request, Result, Scalar, TensorType};
-use situ_ir::ops::{BiasAdd, Step};
 use situ_ir::passes::{Constant, Evaluate, Options, Report, group, optimize};
 use situ_ir::{Graph, Op};
 
@@ -36,27 +35,7 @@ fn has(device: &LogicalDevice, op: &Op, inputs: &[TensorType], outputs: &[Tensor
 
 /// Whether a device has a kernel for each op that a pass would join.
 fn has_parts(device: &LogicalDevice, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> bool {
-    match op {
-        Op::Fused(fused) => {
-            let program = &fused.program;
-            let Some(shape) = outputs.first().map(|t| t.shape) else { return false };
-            let ty = |dtype| TensorType::new(dtype, shape);
-            program.steps().iter().enumerate().all(|(n, step)| {
-                let Some(op) = Step::op(step) else { return true };
-                let reads: Vec<TensorType> = step.reads().map(|r| ty(program.dtype(r))).collect();
-                let made = situ_ir::ops::Register((program.inputs().len() + n) as u16);
-                has(device, &op, &reads, &[ty(program.dtype(made))])
-            })
-        }
-        Op::MatmulBias(joined) => {
-            let bias = Op::from(BiasAdd);
-            let product = Op::from(joined.matmul);
-            has(device, &product, &inputs[..2], outputs)
-                && has(device, &bias, &[outputs[0], inputs[2]], outputs)
-                && joined.activation.is_none_or(|op| has(device, &Op::from(op), outputs, outputs))
-        }
-        _ => true,
-    }
+    op.parts(inputs, outputs).iter().all(|part| has(device, &part.op, &part.inputs, &part.outputs))
 }
 
 /// Runs ops on constants where the constants are. Results are captured tensors of the function from then on.

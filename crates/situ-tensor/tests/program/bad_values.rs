@@ -3,7 +3,7 @@
 use situ_core::error::Fault;
 use situ_core::{DType, Error, Result};
 use situ_runtime::Runtime;
-use situ_tensor::{Tensor, device, tensor, with_runtime, zeros};
+use situ_tensor::{Function, Tensor, device, tensor, with_runtime, zeros};
 use situ_testkit::machines;
 use situ_testkit::simulated::SimulatedGpu;
 
@@ -111,4 +111,19 @@ fn bad_values_are_named_on_the_real_gpu() {
     if let Some(runtime) = machines::shared_cpu_and_gpu() {
         check(runtime, "/GPU:0");
     }
+}
+
+#[test]
+fn a_check_that_no_rule_foresaw_is_an_error_of_the_function_and_is_not_dropped() {
+    let gpu = SimulatedGpu::new().with_needless_checks(&["matmul"]);
+    let runtime = machines::cpu_and(&[&gpu]);
+    let failed = with_runtime(&runtime, || -> Result<Tensor> {
+        let _gpu = device("/GPU:0")?;
+        let x = tensor([[1.0f32, 2.0], [3.0, 4.0]])?;
+        // Eagerly the tensor carries it.
+        assert_eq!(x.matmul(&x)?.to_vec::<f32>()?, [7.0, 10.0, 15.0, 22.0]);
+        Function::new(|x: &Tensor| x.matmul(x)?.exp()).call(&x)
+    });
+    let error = failed.unwrap_err().to_string();
+    assert!(error.contains("matmul") && error.contains("check"), "{error}");
 }

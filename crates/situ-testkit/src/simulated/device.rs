@@ -7,7 +7,6 @@ use super::queue::{Launch, Queue, Work};
 use situ_core::{DeviceId, Error, Layout, Reservation, Result, TensorType};
 use situ_device::{Arriving, Block, Call, Check, Description, Device, KernelId, Lack, Region, Sizes};
 use situ_ir::Op;
-use situ_ir::ops::BinaryKind;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -90,15 +89,6 @@ impl Arriving for Asked {
     }
 }
 
-/// Whether its outcome depends on data.
-fn may_fail(op: &Op, inputs: &[situ_device::Arg<'_>]) -> bool {
-    match op {
-        Op::Gather(_) | Op::ScatterAdd(_) | Op::SparseCrossEntropy(_) => true,
-        Op::Binary(b) => matches!(b.kind, BinaryKind::Div | BinaryKind::Rem) && inputs[0].dtype.is_integer(),
-        _ => false,
-    }
-}
-
 impl Device for Simulated {
     fn description(&self) -> &Description {
         &self.description
@@ -158,7 +148,10 @@ impl Device for Simulated {
         let held = |args: &[situ_device::Arg<'_>]| -> Result<Vec<HeldArg>> {
             args.iter().map(|a| HeldArg::of(a).ok_or_else(|| self.foreign(call.op.name()))).collect()
         };
-        let check = may_fail(call.op, call.inputs).then(|| Check::open(call.op.name(), call.location()));
+        let types: Vec<TensorType> = call.inputs.iter().map(situ_device::Arg::tensor_type).collect();
+        let needless = self.nature.needless_checks.contains(&call.op.name());
+        let check = (needless || call.op.may_find_bad_data(&types))
+            .then(|| Check::open(call.op.name(), call.location()));
         let launch = Launch {
             kernel: call.kernel,
             op: call.op.clone(),

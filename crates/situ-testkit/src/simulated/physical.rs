@@ -12,6 +12,7 @@ use std::time::Duration;
 pub(super) struct Nature {
     pub(super) missing_dtypes: Vec<DType>,
     pub(super) missing_ops: Vec<&'static str>,
+    pub(super) needless_checks: Vec<&'static str>,
     pub(super) delay: Duration,
     pub(super) deferred: bool,
     pub(super) asks: bool,
@@ -57,6 +58,7 @@ impl SimulatedGpu {
             nature: Nature {
                 missing_dtypes: vec![DType::F64, DType::I64, DType::U8],
                 missing_ops: Vec::new(),
+                needless_checks: Vec::new(),
                 delay: Duration::ZERO,
                 deferred: true,
                 asks: true,
@@ -89,6 +91,12 @@ impl SimulatedGpu {
     /// Without kernels for ops of these names.
     pub fn without_ops(mut self, missing: &[&'static str]) -> SimulatedGpu {
         self.nature.missing_ops = missing.to_vec();
+        self
+    }
+
+    /// Leaves a check at every launch of ops of these names, though their rules say that they need none.
+    pub fn with_needless_checks(mut self, ops: &[&'static str]) -> SimulatedGpu {
+        self.nature.needless_checks = ops.to_vec();
         self
     }
 

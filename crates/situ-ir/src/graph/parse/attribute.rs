@@ -145,16 +145,12 @@ fn step(at: &mut Cursor<'_>) -> Result<Step> {
     at.expect("(")?;
     let reads = if at.peek(")") { Vec::new() } else { at.list(register)? };
     at.expect(")")?;
-    match (op(at, place, name)?, reads.as_slice()) {
-        (Op::Unary(op), [a]) => Ok(Step::Unary(op, *a)),
-        (Op::Cast(op), [a]) => Ok(Step::Cast(op, *a)),
-        (Op::Binary(op), [a, b]) => Ok(Step::Binary(op, *a, *b)),
-        (Op::Where(_), [c, a, b]) => Ok(Step::Where(*c, *a, *b)),
-        (op, reads) => {
-            let why = format!("{} of {} registers is no step of a program", op.name(), reads.len());
-            Err(at.error(place, why, "fuse elementwise ops only, each with its own number of inputs"))
-        }
-    }
+    let op = op(at, place, name)?;
+    // Only what the step is called when it is written: an op that becomes another as a step has no text here.
+    op.step(&reads).filter(|step| step.op().as_ref() == Some(&op)).ok_or_else(|| {
+        let why = format!("{} of {} registers is no step of a program", op.name(), reads.len());
+        at.error(place, why, "fuse elementwise ops only, each with its own number of inputs")
+    })
 }
 
 fn register(at: &mut Cursor<'_>) -> Result<Register> {

@@ -6,7 +6,7 @@ use crate::ops::{Op, Permute, Reduce, ReduceKind, Reshape, Slice};
 use situ_core::{Layout, Result};
 
 pub(super) fn rewrite(site: &mut Site<'_>, op: &Op, inputs: &[Value]) -> Result<Option<Values>> {
-    let x = inputs[0];
+    let Some(&x) = inputs.first() else { return Ok(None) };
     let before = site.builder.type_of(x).shape;
     let after = site.node().types[0].shape;
     let inner = site.op(x).map(|(op, node)| (op.clone(), node.inputs.clone()));

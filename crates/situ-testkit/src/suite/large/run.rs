@@ -6,7 +6,6 @@ use crate::suite::absent;
 use crate::suite::case::signature;
 use crate::suite::compare::real_close;
 use situ_core::{DType, DeviceId, Element, Error, Result, TensorType};
-use situ_ir::OpKind;
 use situ_runtime::Runtime;
 use situ_tensor::{Function, Tensor, apply_op, scope, with_runtime};
 
@@ -61,7 +60,7 @@ fn eager(case: &Large, inputs: &[&Tensor]) -> Result<Tensor> {
 
 fn function(case: &Large, inputs: &[&Tensor]) -> Result<Tensor> {
     // A function draws streams of its own: what an op draws there is not what it draws alone.
-    if case.op.kind() == OpKind::Random {
+    if case.op.stream().is_some() {
         return eager(case, inputs);
     }
     let op = case.op.clone();
