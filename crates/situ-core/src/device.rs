@@ -3,7 +3,7 @@
 use crate::{DeviceSpec, DeviceType};
 use std::fmt;
 
-/// What sort of device it is.
+/// The type of a device: what its name says, and nothing of what it can do, which its description tells.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DeviceKind {
@@ -16,6 +16,19 @@ pub enum DeviceKind {
 impl DeviceKind {
     /// Every kind.
     pub const ALL: [DeviceKind; 2] = [DeviceKind::Cpu, DeviceKind::Gpu];
+
+    /// The type by which device names call it.
+    pub const fn device_type(self) -> DeviceType {
+        match self {
+            DeviceKind::Cpu => DeviceType::Cpu,
+            DeviceKind::Gpu => DeviceType::Gpu,
+        }
+    }
+
+    /// The kind that a device name's type means; `None`: one that no process has.
+    pub fn of_type(named: &DeviceType) -> Option<DeviceKind> {
+        DeviceKind::ALL.into_iter().find(|kind| kind.device_type() == *named)
+    }
 
     /// `CPU` or `GPU`.
     pub const fn name(self) -> &'static str {
@@ -60,22 +73,13 @@ impl DeviceId {
 
     /// The spec that names this device, and no other of this process.
     pub fn spec(self) -> DeviceSpec {
-        let kind = match self.kind {
-            DeviceKind::Cpu => DeviceType::Cpu,
-            DeviceKind::Gpu => DeviceType::Gpu,
-        };
-        DeviceSpec { index: Some(u32::from(self.index)), ..DeviceSpec::any_of(kind) }
+        DeviceSpec { index: Some(u32::from(self.index)), ..DeviceSpec::any_of(self.kind.device_type()) }
     }
 
     /// Whether `spec` allows this device. Job, replica and task are of no concern within one process.
     #[inline]
     pub fn is_allowed_by(self, spec: &DeviceSpec) -> bool {
-        let kind = match &spec.kind {
-            None => true,
-            Some(DeviceType::Cpu) => self.kind == DeviceKind::Cpu,
-            Some(DeviceType::Gpu) => self.kind == DeviceKind::Gpu,
-            Some(DeviceType::Custom(_)) => false,
-        };
+        let kind = spec.kind.as_ref().is_none_or(|named| *named == self.kind.device_type());
         kind && spec.index.is_none_or(|index| index == u32::from(self.index))
     }
 }

@@ -1,7 +1,7 @@
 //! Errors as data: each names what was asked, why it can't be, and what to do next.
 
 use crate::Location;
-use crate::reason::{Excess, bytes};
+use crate::reason::{Excess, bytes, unlike};
 use crate::{DType, DeviceId, SpecError, TensorType};
 use std::fmt;
 use thiserror::Error as ThisError;
@@ -443,12 +443,14 @@ impl fmt::Display for CopyForbidden {
 
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "out of memory: {} asked for {}", self.op, bytes(self.requested))?;
+        // What is just over the limit must not look like what is just under it.
+        let [requested, limit] = unlike(self.requested as u64, self.limit.unwrap_or(self.requested) as u64);
+        write!(f, "out of memory: {} asked for {requested}", self.op)?;
         if let Some(device) = self.device {
             write!(f, " on {device}")?;
         }
-        if let Some(limit) = self.limit {
-            write!(f, ", limit {}", bytes(limit))?;
+        if self.limit.is_some() {
+            write!(f, ", limit {limit}")?;
         }
         write!(
             f,

@@ -19,7 +19,7 @@ impl fmt::Display for Excess {
         let Excess { what, needs, limit } = self;
         match what.strip_prefix("bytes ") {
             Some(what) => {
-                let [needs, limit] = [needs, limit].map(|n| bytes(usize::try_from(*n).unwrap_or(usize::MAX)));
+                let [needs, limit] = unlike(*needs, *limit);
                 write!(f, "{needs} {what}, where {limit} is the most")
             }
             None => write!(f, "{needs} {what}, where {limit} is the most"),
@@ -237,6 +237,15 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
+/// Two byte counts side by side: in units people read, or to the byte where those would look alike.
+pub fn unlike(a: u64, b: u64) -> [String; 2] {
+    let read = |n: u64| bytes(usize::try_from(n).unwrap_or(usize::MAX));
+    match [read(a), read(b)] {
+        [x, y] if x == y && a != b => [a, b].map(|n| format!("{n} B")),
+        both => both,
+    }
+}
+
 /// A byte count in a unit people read.
 pub fn bytes(n: usize) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -269,6 +278,8 @@ mod tests {
             "too large for GPU:0: 156.0 MiB in one output, where 128.0 MiB is the most"
         );
         assert_eq!((reason.rule(), reason.wanted()), (Rule::TooLarge, Some(DeviceId::gpu(0))));
+        let close = Excess { what: "bytes in one output", needs: (128 << 20) + 4, limit: 128 << 20 };
+        assert_eq!(close.to_string(), "134217732 B in one output, where 134217728 B is the most");
         let elements = Excess { what: "elements in one input", needs: 1 << 32, limit: (1 << 31) - 1 };
         assert_eq!(elements.to_string(), "4294967296 elements in one input, where 2147483647 is the most");
     }

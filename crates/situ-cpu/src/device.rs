@@ -8,7 +8,8 @@ use crate::memory;
 use crate::threads::Threads;
 use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
 use situ_device::{
-    Block, Call, Check, Description, Device, DeviceClass, KernelId, Lack, Open, Physical, Region, Registry,
+    Block, Call, Capabilities, Check, Description, Device, DeviceClass, KernelId, Lack, Open, Physical,
+    Region, Registry,
 };
 use situ_ir::Op;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,6 +36,7 @@ pub fn physical_at(level: Level) -> Arc<dyn Physical> {
         threads,
         description: Description {
             kind: DeviceKind::Cpu,
+            capabilities: Capabilities::HOST,
             class: DeviceClass::Cpu,
             hardware: model_name(),
             driver: None,

@@ -1,6 +1,6 @@
 //! A tensor in the host's memory, seen as rows along its first axis.
 
-use situ_core::{DeviceKind, Error, Result, Shape, TensorType};
+use situ_core::{Error, Result, Shape, TensorType};
 use situ_ir::ops::{Dense, Reshape, Slice};
 use situ_tensor::{Tensor, apply_op, written};
 
@@ -26,7 +26,7 @@ impl Column {
         };
         let row = TensorType::new(tensor.dtype(), Shape::new(rest)?);
         let mut tensor = tensor.clone();
-        if tensor.device().kind != DeviceKind::Cpu {
+        if !tensor.is_on_host() {
             tensor = tensor.to_device("/CPU:0")?;
         }
         if tensor.host_bytes().is_none() {

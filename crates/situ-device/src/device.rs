@@ -1,6 +1,6 @@
 //! What a device is to the runtime.
 
-use crate::{Block, Call, Check, KernelId, Lack, Region};
+use crate::{Block, Call, Capabilities, Check, KernelId, Lack, Region};
 use situ_core::{Budget, DType, DeviceId, DeviceKind, Layout, Result, TensorType};
 use situ_ir::Op;
 use std::fmt::Debug;
@@ -37,8 +37,10 @@ impl DeviceClass {
 /// What is known of a device.
 #[derive(Clone, Debug)]
 pub struct Description {
-    /// CPU or GPU.
+    /// The type that its name has: CPU or GPU.
     pub kind: DeviceKind,
+    /// What may be asked of it.
+    pub capabilities: Capabilities,
     /// The sort of hardware.
     pub class: DeviceClass,
     /// The hardware's name.

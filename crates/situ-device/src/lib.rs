@@ -9,6 +9,7 @@
 //! Leaves to the runtime: choosing the device, limits and pools, copies between devices, the ledger.
 
 pub mod call;
+pub mod capabilities;
 pub mod check;
 pub mod device;
 pub mod lack;
@@ -17,6 +18,7 @@ pub mod registry;
 pub mod timing;
 
 pub use call::{Arg, Call, KernelId};
+pub use capabilities::Capabilities;
 pub use check::Check;
 pub use device::{Arriving, Description, Device, DeviceClass, Open, Physical};
 pub use lack::{Lack, Sizes};

@@ -111,23 +111,64 @@ fn can_run_kernels(adapter: &wgpu::Adapter) -> bool {
 }
 
 fn order(handles: Vec<wgpu::Adapter>) -> Vec<Adapter> {
-    let mut found: Vec<(AdapterKind, String, wgpu::AdapterInfo, wgpu::Adapter)> = Vec::new();
     let infos: Vec<wgpu::AdapterInfo> = handles.iter().map(|h| h.get_info()).collect();
-    for (handle, info) in handles.into_iter().zip(&infos) {
-        // Windows shows one card through Vulkan and through DX12; Vulkan also tells the memory size.
-        let twin = |other: &wgpu::AdapterInfo| {
-            other.backend == wgpu::Backend::Vulkan
-                && other.vendor == info.vendor
-                && other.device == info.device
-        };
-        if info.backend != wgpu::Backend::Vulkan && infos.iter().any(twin) {
-            continue;
-        }
-        found.push((kind_of(info), info.device_pci_bus_id.clone(), info.clone(), handle));
-    }
+    // Vulkan's come first: it also tells the memory size.
+    let kept = distinct(infos.iter().map(Seen::of));
+    let mut found: Vec<(AdapterKind, String, wgpu::AdapterInfo, wgpu::Adapter)> = handles
+        .into_iter()
+        .zip(infos)
+        .zip(kept)
+        .filter(|(_, kept)| *kept)
+        .map(|((handle, info), _)| (kind_of(&info), info.device_pci_bus_id.clone(), info, handle))
+        .collect();
     // A stable sort: adapters without a bus address keep the driver's order.
     found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
     found.into_iter().map(|(kind, _, info, handle)| describe(kind, &info, handle)).collect()
+}
+
+/// A card as a graphics API, or one of its drivers, shows it.
+#[derive(Clone, Copy, Debug)]
+struct Seen<'a> {
+    backend: wgpu::Backend,
+    vendor: u32,
+    device: u32,
+    /// Its bus address; empty where nobody tells.
+    bus: &'a str,
+}
+
+impl Seen<'_> {
+    fn of(info: &wgpu::AdapterInfo) -> Seen<'_> {
+        let wgpu::AdapterInfo { backend, vendor, device, device_pci_bus_id: bus, .. } = info;
+        Seen { backend: *backend, vendor: *vendor, device: *device, bus }
+    }
+}
+
+/// Of each, whether it is a card that was not there before. One card is seen through several APIs (Vulkan and DX12 on Windows), and
+/// through several drivers of one API (two Vulkan drivers for AMD's cards). Equal cards have different bus addresses; where an API
+/// tells none, its first is the first of the others, its second the second.
+fn distinct<'a>(seen: impl Iterator<Item = Seen<'a>>) -> Vec<bool> {
+    // Each card, with the APIs that have shown it.
+    let mut cards: Vec<(Seen<'a>, Vec<wgpu::Backend>)> = Vec::new();
+    let mut is_new = |new: Seen<'a>| {
+        let known = cards.iter_mut().find(|(card, shown)| {
+            (card.vendor, card.device) == (new.vendor, new.device)
+                && match (card.bus, new.bus) {
+                    ("", _) | (_, "") => !shown.contains(&new.backend),
+                    (a, b) => a.eq_ignore_ascii_case(b),
+                }
+        });
+        match known {
+            Some((_, shown)) => {
+                shown.push(new.backend);
+                false
+            }
+            None => {
+                cards.push((new, vec![new.backend]));
+                true
+            }
+        }
+    };
+    seen.map(&mut is_new).collect()
 }
 
 fn kind_of(info: &wgpu::AdapterInfo) -> AdapterKind {
@@ -181,6 +222,30 @@ fn heap_bytes(_: &wgpu::Adapter) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Which of these adapters are cards of their own.
+    fn cards(seen: &[(wgpu::Backend, u32, &str)]) -> Vec<usize> {
+        let seen = seen.iter().map(|&(backend, device, bus)| Seen { backend, vendor: 0x10de, device, bus });
+        distinct(seen).into_iter().enumerate().filter(|(_, kept)| *kept).map(|(n, _)| n).collect()
+    }
+
+    #[test]
+    fn a_card_that_two_apis_or_two_drivers_show_is_one_and_equal_cards_are_two() {
+        use wgpu::Backend::{Dx12, Vulkan};
+        let (a, b) = ("0000:01:00.0", "0000:02:00.0");
+        // By bus address, through APIs and through drivers of one API.
+        assert_eq!(cards(&[(Vulkan, 7, a), (Dx12, 7, a)]), [0]);
+        assert_eq!(cards(&[(Vulkan, 7, "0000:0A:00.0"), (Vulkan, 7, "0000:0a:00.0")]), [0]);
+        assert_eq!(cards(&[(Vulkan, 7, a), (Vulkan, 7, b), (Dx12, 7, b), (Dx12, 7, a)]), [0, 1]);
+        // Where one of them tells no address, and where none does.
+        assert_eq!(cards(&[(Vulkan, 7, a), (Vulkan, 7, b), (Dx12, 7, ""), (Dx12, 7, "")]), [0, 1]);
+        assert_eq!(cards(&[(Vulkan, 7, ""), (Vulkan, 7, ""), (Dx12, 7, ""), (Dx12, 7, "")]), [0, 1]);
+        // A card that Vulkan does not show stays, and so does another model.
+        assert_eq!(cards(&[(Vulkan, 7, a), (Dx12, 7, a), (Dx12, 7, b)]), [0, 2]);
+        assert_eq!(cards(&[(Vulkan, 7, ""), (Dx12, 7, ""), (Dx12, 7, "")]), [0, 2]);
+        assert_eq!(cards(&[(Vulkan, 7, a), (Dx12, 8, "")]), [0, 1]);
+        assert_eq!(cards(&[]), []);
+    }
 
     #[test]
     fn adapters_come_in_the_same_order_every_time_with_software_last() {

@@ -9,8 +9,8 @@ use crate::memory::{ALIGNMENT, Held};
 use crate::stream::{Asked, FIXED_BYTES, Stream};
 use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
 use situ_device::{
-    Arg, Arriving, Block, Call, Check, Description, Device, DeviceClass, KernelId, Lack, Open, Physical,
-    Region, Registry, Sizes,
+    Arg, Arriving, Block, Call, Capabilities, Check, Description, Device, DeviceClass, KernelId, Lack, Open,
+    Physical, Region, Registry, Sizes,
 };
 use situ_ir::Op;
 use std::fmt;
@@ -45,6 +45,7 @@ impl PhysicalGpu {
         let binding = adapter.max_binding_bytes >> 20;
         let description = Description {
             kind: DeviceKind::Gpu,
+            capabilities: Capabilities::QUEUE,
             class,
             hardware: adapter.name.clone(),
             driver: Some(adapter.driver.clone()),

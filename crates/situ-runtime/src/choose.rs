@@ -54,6 +54,10 @@ impl Facts for Candidate<'_> {
         self.kernel(&self.devices[device])
     }
 
+    fn is_last_resort(&self, device: usize) -> bool {
+        self.devices[device].capabilities().last_resort
+    }
+
     fn failure(&self, device: usize) -> Option<Error> {
         self.devices[device].device().err()
     }

@@ -137,7 +137,7 @@ impl Config {
                 ));
             }
             let Some(cores) = &one.cores else { continue };
-            if description.kind != DeviceKind::Cpu {
+            if !description.capabilities.owns_cores {
                 return Err(Error::config(
                     asked(),
                     "only CPU devices own cores",
@@ -222,10 +222,12 @@ impl Table {
                     continue;
                 }
                 let description = p.description();
-                let default = default_limit(description, host_memory).map(|limit| match kind {
-                    // Logical CPUs share the host's limit through their common parent.
-                    DeviceKind::Cpu => limit,
-                    DeviceKind::Gpu => limit / c.logical.len(),
+                let default = default_limit(description, host_memory).map(|limit| {
+                    match description.capabilities.host_addressable {
+                        // They share the host's limit through their common parent.
+                        true => limit,
+                        false => limit / c.logical.len(),
+                    }
                 });
                 for one in &c.logical {
                     let id = DeviceId { kind, index: next };
@@ -236,9 +238,9 @@ impl Table {
                     let how = Open {
                         id,
                         cores: one.cores.clone(),
-                        threads: match kind {
-                            DeviceKind::Cpu => config.intra_op_threads.or_else(|| p.threads()),
-                            DeviceKind::Gpu => None,
+                        threads: match description.capabilities.owns_cores {
+                            true => config.intra_op_threads.or_else(|| p.threads()),
+                            false => None,
                         },
                         budget: budget.clone(),
                     };

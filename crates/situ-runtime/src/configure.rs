@@ -9,7 +9,7 @@ use crate::pool::MemoryInfo;
 use crate::runtime::{Runtime, State};
 use situ_core::error::NoSuchDevice;
 use situ_core::{DeviceId, DeviceKind, DeviceSpec, Error, Policy, Result, reason};
-use situ_device::Description;
+use situ_device::{Capabilities, Description};
 use std::sync::{Arc, TryLockError};
 
 /// A device that the machine has, and how it is configured.
@@ -48,6 +48,12 @@ impl Runtime {
             }
         }
         list
+    }
+
+    /// What may be asked of a logical device besides kernels; `None` where there is no such device.
+    pub fn capabilities(&self, device: DeviceId) -> Option<Capabilities> {
+        let state = self.inner.state();
+        state.table.devices.iter().find(|d| d.id() == device).map(|d| d.capabilities())
     }
 
     /// The devices programs see, of one kind or of all.

@@ -54,6 +54,10 @@ impl Facts for Data<'_> {
         }
     }
 
+    fn is_last_resort(&self, device: usize) -> bool {
+        self.devices[device].capabilities().last_resort
+    }
+
     fn failure(&self, device: usize) -> Option<Error> {
         self.devices[device].device().err()
     }
@@ -97,11 +101,14 @@ impl Inner {
         &self,
         ty: TensorType,
         request: &Request,
+        caller: Caller,
         write: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<DeviceTensor> {
         let state = self.state();
         let data = Data::new(&state, "constant", ty);
-        let (device, reason) = data.first(&policy::decide(&ask(&state, request), &data)?);
+        let ask = ask(&state, request);
+        let (device, reason) = data.first(&policy::decide(&ask, &data)?);
+        self.say_where(&data, device, reason, &ask, caller);
         let out = device.tensor(ty, "constant", reason)?;
         drop(state);
         if ty.bytes() > 0 {

@@ -7,8 +7,8 @@ use crate::runtime::Inner;
 use crate::storage::Storage;
 use situ_core::budget::Holder;
 use situ_core::error::Owner;
-use situ_core::{Budget, DType, DeviceId, DeviceKind, Error, Layout, Reason, Result, TensorType};
-use situ_device::{Check, Description, Device, Open, Physical};
+use situ_core::{Budget, DType, DeviceId, Error, Layout, Reason, Result, TensorType};
+use situ_device::{Capabilities, Check, Description, Device, Open, Physical};
 use situ_ir::Work;
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -104,6 +104,24 @@ impl LogicalDevice {
     /// What is known of the hardware.
     pub fn description(&self) -> &Description {
         self.physical.description()
+    }
+
+    /// What may be asked of it besides kernels.
+    #[inline]
+    pub fn capabilities(&self) -> Capabilities {
+        self.profile.capabilities
+    }
+
+    /// Whether its memory is the host's.
+    #[inline]
+    pub(crate) fn is_host(&self) -> bool {
+        self.profile.capabilities.host_addressable
+    }
+
+    /// Whether launches on it return before they have run.
+    #[inline]
+    pub(crate) fn is_queued(&self) -> bool {
+        self.profile.capabilities.queued
     }
 
     /// What is known of the part of the hardware that it uses: its cores and threads, where it does not use all. This is what a
@@ -205,8 +223,8 @@ impl LogicalDevice {
 
     /// Whether it was opened and then lost.
     pub(crate) fn is_lost(&self) -> bool {
-        // A CPU is never lost: nothing to ask on the path of small calls.
-        self.id.kind != DeviceKind::Cpu && self.lost().is_some()
+        // Nothing to ask on the path of small calls of what can't be lost.
+        self.profile.capabilities.can_be_lost && self.lost().is_some()
     }
 
     /// The device behind the seam, without asking whether it is lost: the driver's own answer says so.
@@ -368,9 +386,9 @@ impl Holder for LogicalDevice {
 
 /// Seconds to copy so many bytes from one device to another: over the link of each end that is not the host.
 pub(crate) fn copy_seconds(from: &LogicalDevice, to: &LogicalDevice, bytes: usize) -> f64 {
-    match (from.id.kind, to.id.kind) {
-        (DeviceKind::Cpu, _) => to.costs().upload.seconds(bytes),
-        (_, DeviceKind::Cpu) => from.costs().download.seconds(bytes),
+    match (from.is_host(), to.is_host()) {
+        (true, _) => to.costs().upload.seconds(bytes),
+        (_, true) => from.costs().download.seconds(bytes),
         _ => from.costs().download.seconds(bytes) + to.costs().upload.seconds(bytes),
     }
 }

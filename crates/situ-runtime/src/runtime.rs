@@ -131,7 +131,7 @@ impl Builder {
         let calibrations = self.calibrations.or_else(|| store::folder().filter(|_| own));
         let mut physical = self.physical.unwrap_or_else(discover);
         physical.sort_by_key(|p| p.description().kind);
-        let Some(cpu) = physical.iter().find(|p| p.description().kind == DeviceKind::Cpu) else {
+        let Some(cpu) = physical.iter().find(|p| p.description().capabilities.host_addressable) else {
             return Err(Error::config("build a runtime", "there is no CPU among its devices", "add one"));
         };
         let host_memory = cpu.description().memory;
@@ -292,9 +292,10 @@ impl Runtime {
         &self,
         ty: TensorType,
         request: &Request,
+        caller: Caller,
         write: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<DeviceTensor> {
-        self.inner.written(ty, request, write)
+        self.inner.written(ty, request, caller, write)
     }
 
     /// A copy on the device that the request names.

@@ -3,7 +3,7 @@
 use crate::logical::LogicalDevice;
 use crate::pool::Allocation;
 use crate::transfer;
-use situ_core::{DType, DeviceId, DeviceKind, Error, Layout, Reason, Result, Shape, TensorType};
+use situ_core::{DType, DeviceId, Error, Layout, Reason, Result, Shape, TensorType};
 use situ_device::{Arg, Check, Region};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
@@ -122,7 +122,7 @@ impl DeviceTensor {
 
     /// Its elements' bytes where they lie, row-major: of a dense tensor in the host's memory that depends on nothing queued.
     pub fn host_bytes(&self) -> Option<&[u8]> {
-        if self.device().kind != DeviceKind::Cpu || !self.layout.is_dense() || !self.checks.is_empty() {
+        if !self.storage.device.is_host() || !self.layout.is_dense() || !self.checks.is_empty() {
             return None;
         }
         let Region { block, offset, bytes } = self.storage.region();

@@ -5,7 +5,7 @@ use crate::ledger::{Cause, Ledger};
 use crate::logical::LogicalDevice;
 use crate::storage::{Checks, DeviceTensor};
 use situ_core::error::Data;
-use situ_core::{Caller, DType, DeviceKind, Error, Layout, Reason, Result, Shape};
+use situ_core::{Caller, DType, Error, Layout, Reason, Result, Shape};
 use situ_device::{Arg, Call, Check, Lack, Region};
 use situ_ir::Op;
 use situ_ir::ops::Dense;
@@ -47,8 +47,8 @@ pub(crate) fn whole_or_hosted(
     caller: Caller,
 ) -> Result<DeviceTensor> {
     match whole_for_all(tensor, caller) {
-        Err(Error::Kernel { .. }) if tensor.device().kind != DeviceKind::Cpu => {
-            let host = table.devices.iter().find(|d| d.id().kind == DeviceKind::Cpu);
+        Err(Error::Kernel { .. }) if !tensor.logical_device().is_host() => {
+            let host = table.devices.iter().find(|d| d.is_host());
             let host = host.ok_or_else(|| unaddressable(tensor.device()))?;
             let purpose = Purpose { cause: Cause::Implicit, op: "dense", reason: tensor.reason, caller };
             whole(&copy(table, ledger, tensor, host, purpose)?, caller)
@@ -154,7 +154,7 @@ pub(crate) fn read(ledger: &Ledger, tensor: &DeviceTensor, into: &mut [u8], call
         }
     };
     let logical = source.logical_device();
-    if logical.id().kind != DeviceKind::Cpu {
+    if !logical.is_host() {
         let to = situ_core::DeviceId::CPU0;
         ledger.book(
             Cause::Read,
@@ -205,9 +205,10 @@ pub(crate) fn copy(
     if let Some(kept) = tensor.replica_on(to.id()) {
         return Ok(kept);
     }
-    if from.kind != DeviceKind::Cpu && to.id().kind != DeviceKind::Cpu {
+    let source_is_host = tensor.logical_device().is_host();
+    if !source_is_host && !to.is_host() {
         // No device sees another's memory: through the host, as two booked copies.
-        let host = table.devices.iter().find(|d| d.id().kind == DeviceKind::Cpu);
+        let host = table.devices.iter().find(|d| d.is_host());
         let host = host.ok_or_else(|| {
             Error::config(
                 format!("copy {from} -> {}", to.id()),
@@ -232,7 +233,7 @@ pub(crate) fn copy(
     let bytes = source.tensor_type().bytes();
     let mut out = to.tensor(source.tensor_type(), purpose.op, purpose.reason)?;
     if bytes > 0 {
-        if from.kind == DeviceKind::Cpu {
+        if source_is_host {
             // SAFETY: a tensor's memory is written only by the launch that made it, which has ended on a CPU.
             let data = unsafe { host_bytes(&elements(&source), bytes) };
             let data = data.ok_or_else(|| unaddressable(from))?;
@@ -267,7 +268,7 @@ pub(crate) fn upload(
     if !bytes.is_empty() {
         to.device()?.upload(out.storage.region(), bytes)?;
     }
-    if to.id().kind != DeviceKind::Cpu {
+    if !to.is_host() {
         let from = situ_core::DeviceId::CPU0;
         ledger.book(
             Cause::Upload,

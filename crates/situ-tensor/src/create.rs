@@ -134,12 +134,13 @@ pub fn constant<T: Element>(elements: &[T], dims: &[usize]) -> Result<Tensor> {
 /// assert_eq!(x.to_vec::<u8>()?, [1, 2, 3]);
 /// # Ok(()) }
 /// ```
+#[track_caller]
 pub fn written(ty: TensorType, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Tensor> {
     let mut request = current_request();
     if request.spec.kind != Some(DeviceType::Cpu) {
         request.spec = DeviceSpec::device(DeviceType::Cpu, 0);
     }
-    Ok(Tensor::from_concrete(current_runtime().written(ty, &request, write)?))
+    Ok(Tensor::from_concrete(current_runtime().written(ty, &request, Caller::here(), write)?))
 }
 
 /// A shape; an error that names the call where it can't be.

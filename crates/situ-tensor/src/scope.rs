@@ -4,7 +4,7 @@
 //! name changes nothing; [`clear_device`] forgets everything around it. A guard removes its own entry, in whatever
 //! order guards are dropped. A new thread starts with no scope.
 
-use situ_core::{Caller, DeviceId, DeviceKind, DeviceSpec, DeviceType, Location, Policy, Result};
+use situ_core::{Caller, DeviceId, DeviceSpec, Location, Policy, Result};
 use situ_runtime::Request;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -168,11 +168,7 @@ pub fn name_scope(name: &str) -> ScopeGuard {
 
 /// The name of a device, to open its scope with [`device_spec`].
 pub fn on_device(device: DeviceId) -> DeviceSpec {
-    let kind = match device.kind {
-        DeviceKind::Cpu => DeviceType::Cpu,
-        DeviceKind::Gpu => DeviceType::Gpu,
-    };
-    DeviceSpec::device(kind, u32::from(device.index))
+    device.spec()
 }
 
 /// What the scopes around this call ask for.

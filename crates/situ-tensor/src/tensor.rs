@@ -220,6 +220,12 @@ impl Tensor {
         }
     }
 
+    /// Whether it lies in memory that the host reads as it is; a traced one lies nowhere yet.
+    pub fn is_on_host(&self) -> bool {
+        let on_host = |tensor: &DeviceTensor| tensor.logical_device().capabilities().host_addressable;
+        matches!(&*self.repr, Repr::Concrete(tensor) if on_host(tensor))
+    }
+
     /// The elements' bytes where they lie, row-major, without a copy: of a dense tensor on a CPU. `None` for any other.
     ///
     /// ```

@@ -1,7 +1,7 @@
 //! An op's input as a test lays it out: plain data, seen dense or through views.
 
 use crate::array::{Array, Numbers, indices, position};
-use situ_core::{Caller, DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Layout, Policy, Result, Shape};
+use situ_core::{Caller, DType, DeviceId, Layout, Policy, Result, Shape};
 use situ_ir::Op;
 use situ_ir::ops::{Expand, Permute, Slice};
 use situ_runtime::{DeviceTensor, Request, Runtime};
@@ -196,12 +196,8 @@ fn shape(dims: &[usize]) -> Shape {
 
 /// A request for exactly that device: no fallback, no implicit copy.
 pub fn strictly_on(device: DeviceId) -> Request {
-    let kind = match device.kind {
-        DeviceKind::Cpu => DeviceType::Cpu,
-        DeviceKind::Gpu => DeviceType::Gpu,
-    };
     Request {
-        spec: DeviceSpec::device(kind, u32::from(device.index)),
+        spec: device.spec(),
         fallback: Some(Policy::Forbid),
         copies: Some(Policy::Forbid),
         ..Request::default()

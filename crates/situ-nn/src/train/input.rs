@@ -1,8 +1,8 @@
 //! What fit and evaluate are given: tensors of examples, or batches.
 
-use situ_core::{DeviceId, DeviceKind, Error, Result, Shape};
+use situ_core::{DeviceId, Error, Result, Shape};
 use situ_data::{Dataset, Length};
-use situ_tensor::Tensor;
+use situ_tensor::{Tensor, current_runtime};
 
 /// Examples with their targets: two tensors, which are cut into batches, or a dataset of batches, which is used as it is.
 #[derive(Clone)]
@@ -75,7 +75,8 @@ impl Input {
             examples = examples.shuffle(rows, seed);
         }
         let mut batches = Batches::new(&examples.batch(size));
-        if device.kind != DeviceKind::Cpu {
+        let is_on_host = current_runtime().capabilities(device).is_some_and(|can| can.host_addressable);
+        if !is_on_host {
             let name = device.to_string();
             // The same data wherever it is brought to: its fingerprint stays.
             batches.dataset = batches.dataset.map(move |(x, y)| Ok((x.to_device(&name)?, y))).prefetch(2);

@@ -132,11 +132,7 @@ impl Facts<'_> {
                 });
             }
             let (wanted, spec) = (asked.first().copied(), self.specs[node as usize].as_ref());
-            let kind = match spec.and_then(|spec| spec.kind.as_ref()) {
-                Some(DeviceType::Cpu) => Some(DeviceKind::Cpu),
-                Some(DeviceType::Gpu) => Some(DeviceKind::Gpu),
-                Some(DeviceType::Custom(_)) | None => None,
-            };
+            let kind = spec.and_then(|spec| spec.kind.as_ref()).and_then(DeviceKind::of_type);
             let index = spec.and_then(|spec| spec.index);
             if let Some(devices) = self.give_way(node, &unit.allowed, specs) {
                 unit.allowed = devices.into();

@@ -8,7 +8,7 @@ use super::{CostModel, LinkCost};
 use crate::logical::LogicalDevice;
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
-use situ_core::{Axes, Caller, DType, DeviceKind, Error, Policy, Request, Result, Scalar, Shape, TensorType};
+use situ_core::{Axes, Caller, DType, Error, Policy, Request, Result, Scalar, Shape, TensorType};
 use situ_ir::ops::{
     Binary, BinaryKind, Concat, Dense, Fill, Gather, LayerNorm, Matmul, Permute, Range, Reduce, ReduceKind,
     Softmax, Unary, UnaryKind,
@@ -252,6 +252,6 @@ impl Bench<'_> {
         };
         let (up, down) = (line(up), line(down));
         // Between CPU devices a copy is one memcpy: reading is nearly free there, and says nothing of it.
-        Ok(if self.device.id().kind == DeviceKind::Cpu { (up, up) } else { (up, down) })
+        Ok(if self.device.is_host() { (up, up) } else { (up, down) })
     }
 }

@@ -8,7 +8,7 @@ use super::plan::{Action, Buffer, DeviceIndex, Lane, LaneIndex, Memory, Plan, St
 use crate::logical::LogicalDevice;
 use situ_core::error::TooLarge;
 use situ_core::reason::Excess;
-use situ_core::{DeviceKind, Error, Reason, Result};
+use situ_core::{Error, Reason, Result};
 use situ_ir::{Graph, Value};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -221,7 +221,7 @@ fn ask_ahead(
             continue;
         };
         let source = buffers[from.buffer].device;
-        if devices[source].id().kind == DeviceKind::Cpu {
+        if devices[source].is_host() {
             rest.push(Some(draft));
             continue;
         }
@@ -252,16 +252,19 @@ fn choose_lane(
     busy: &HashMap<LaneKey, f64>,
     width: usize,
 ) -> LaneKey {
-    let is_cpu = |d: DeviceIndex| devices[d].id().kind == DeviceKind::Cpu;
     if let Action::Ask { .. } = &draft.action {
         return LaneKey::Device(draft.device, 0);
     }
     if let Action::Copy { from, .. } = &draft.action {
         let source = buffers[from.buffer].device;
         // Reading back waits for the queue: a lane of its own, so that more work can be queued meanwhile.
-        return if is_cpu(source) { LaneKey::Upload(draft.device) } else { LaneKey::Download(source) };
+        return if devices[source].is_host() {
+            LaneKey::Upload(draft.device)
+        } else {
+            LaneKey::Download(source)
+        };
     }
-    if !is_cpu(draft.device) || width <= 1 {
+    if !devices[draft.device].capabilities().concurrent || width <= 1 {
         return LaneKey::Device(draft.device, 0);
     }
     // Behind what it reads if that is the end of a lane's work so far, else wherever there is least to do.

@@ -5,7 +5,7 @@
 
 use super::candidates::{Candidates, Scene, can_run, is_view};
 use super::plan::{Action, DeviceIndex, Nested, Plan};
-use situ_core::{DeviceKind, Reason, Result};
+use situ_core::{Reason, Result};
 use situ_ir::{Content, Graph, Node, NodeId};
 
 /// Why an op of a block is where its block is.
@@ -44,8 +44,8 @@ impl Scene<'_> {
             true => device,
             false if asked => devices[0],
             false => {
-                let is_cpu = |d: &&usize| self.table.devices[**d].id().kind == DeviceKind::Cpu;
-                devices.iter().find(is_cpu).copied().unwrap_or(devices[0])
+                let last = |d: &&usize| self.table.devices[**d].capabilities().last_resort;
+                devices.iter().find(last).copied().unwrap_or(devices[0])
             }
         };
         Ok((chosen, reason.unwrap_or(Reason::OnlyDevice)))

@@ -188,6 +188,10 @@ impl Facts for NodeFacts<'_> {
         }
     }
 
+    fn is_last_resort(&self, device: usize) -> bool {
+        self.devices[device].capabilities().last_resort
+    }
+
     fn failure(&self, device: usize) -> Option<Error> {
         self.devices[device].device().err()
     }

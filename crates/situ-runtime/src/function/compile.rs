@@ -19,7 +19,7 @@ use crate::recording::{DeviceTimes, Entry, FunctionCall, Stamps, nanoseconds, th
 use crate::runtime::{Inner, Runtime, State};
 use crate::storage::DeviceTensor;
 use crate::transfer;
-use situ_core::{Caller, DeviceId, DeviceKind, DeviceSpec, Location, Reason, Request, Result};
+use situ_core::{Caller, DeviceId, DeviceSpec, Location, Reason, Request, Result};
 use situ_ir::passes::{Options, Report};
 use situ_ir::{Content, Graph};
 use std::ops::Deref;
@@ -298,7 +298,7 @@ impl Compiled {
         let clock = Instant::now();
         let start = nanoseconds();
         // On a CPU the host's clock says it all.
-        let has_queue = self.plan.used.iter().any(|&d| self.plan.devices[d].id().kind != DeviceKind::Cpu);
+        let has_queue = self.plan.used.iter().any(|&d| self.plan.devices[d].is_queued());
         let asked = if has_queue { recordings.device_times() } else { DeviceTimes::Unasked };
         let asked = if sampled { DeviceTimes::Launches } else { asked };
         let stamps = Arc::new(Stamps::new(self.plan.steps(), asked));
@@ -366,7 +366,7 @@ impl Blueprint {
     fn learn(&self, runtime: &Runtime, timed: &Timed, start: Instant) -> Result<()> {
         for &device in &self.plan.used {
             // Queues know their times when they are done. What went wrong in the work is for whoever reads the results.
-            if self.plan.devices[device].id().kind != DeviceKind::Cpu {
+            if self.plan.devices[device].is_queued() {
                 self.plan.devices[device].device()?.sync()?;
             }
         }

@@ -7,23 +7,21 @@
 use super::assemble::{Dealt, assemble};
 use super::candidates::{Candidates, Scene};
 use super::costing::Costing;
-use super::lower::{Ends, Host, lower};
+use super::lower::{Ends, Host, Reader, lower};
 use super::measure::Measured;
 use super::place::{Placed, place};
 use super::plan::{DeviceIndex, Nested, Plan};
 use crate::able;
 use crate::config::Table;
 use crate::ledger::Cause;
-use crate::logical::LogicalDevice;
 use crate::notice::Topic;
 use crate::policy;
 use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, Purpose};
 use situ_core::error::CopyForbidden;
-use situ_core::{DeviceId, DeviceKind, Error, Location, Policy, Reason, Result, reason};
+use situ_core::{DeviceId, Error, Location, Policy, Reason, Result, reason};
 use situ_ir::{Content, Graph, Node};
-use std::sync::Arc;
 
 /// How often a graph is placed anew because its plan, once packed, takes more memory than the placer thought.
 const PLACE_AGAIN: usize = 4;
@@ -127,8 +125,8 @@ impl Compiling<'_> {
             let Some(placed) = self.placed(graph, candidates, &free)? else {
                 if !full.contains(&true) {
                     // Somewhere, and the host is where everything can be.
-                    let hosted = |d: &Arc<LogicalDevice>| d.id().kind == DeviceKind::Cpu;
-                    full.iter_mut().zip(&self.state.table.devices).for_each(|(full, d)| *full = !hosted(d));
+                    let devices = &self.state.table.devices;
+                    full.iter_mut().zip(devices).for_each(|(full, d)| *full = !d.capabilities().last_resort);
                 }
                 return Ok(None);
             };
@@ -284,7 +282,12 @@ impl Host for Compiling<'_> {
         self.copies - 1
     }
 
-    fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>> {
+    fn replicate(
+        &mut self,
+        capture: usize,
+        reader: Reader<'_>,
+        device: DeviceIndex,
+    ) -> Result<Option<usize>> {
         let bytes = self.captures[capture].tensor_type().bytes();
         // Where only a part of it is read, it may be larger than what the device can hold.
         if !self.replicating || able::fits(&self.state.table.devices[device], bytes).is_err() {
@@ -295,8 +298,8 @@ impl Host for Compiling<'_> {
             Some(known) => known,
             None => {
                 let from = position(&self.state.table, self.captures[capture].device())?;
-                self.allow_copy(node, from, device, bytes)?;
-                let location = node.source.0.unwrap_or_else(|| Location::here());
+                self.allow_copy(reader, from, device, bytes)?;
+                let location = reader.node.source.0.unwrap_or_else(|| Location::here());
                 self.replicas.push(Replica { capture, device, location });
                 self.replicas.len() - 1
             }
@@ -304,14 +307,21 @@ impl Host for Compiling<'_> {
         Ok(Some(self.captures.len() + number))
     }
 
-    fn allow_copy(&mut self, node: &Node, from: DeviceIndex, to: DeviceIndex, bytes: usize) -> Result<()> {
+    fn allow_copy(
+        &mut self,
+        reader: Reader<'_>,
+        from: DeviceIndex,
+        to: DeviceIndex,
+        bytes: usize,
+    ) -> Result<()> {
+        let Reader { node, input } = reader;
         let [from, to] = [from, to].map(|d| self.state.table.devices[d].id());
         let op = node.content.name();
-        if policy::copy(self.copy_policy(node), || CopyForbidden { op, input: 0, from, to, bytes })? {
+        if policy::copy(self.copy_policy(node), || CopyForbidden { op, input, from, to, bytes })? {
             let dtype = node.types.first().map_or(situ_core::DType::F32, |t| t.dtype);
             self.inner.notices.say_once(Topic::Copy, op, dtype, to, || {
                 format!(
-                    "{op} on {to} copies {} from {from} at each call of its function ({})",
+                    "{op} on {to} copies its input {input} ({}) from {from} at each call of its function ({})",
                     reason::bytes(bytes),
                     node.source
                 )

@@ -9,7 +9,7 @@ use super::measure::Measured;
 use crate::able;
 use crate::logical::{LogicalDevice, copy_seconds};
 use crate::policy::Lacking;
-use situ_core::{DeviceKind, Error, Result};
+use situ_core::{Error, Result};
 use situ_device::DeviceClass;
 use situ_ir::{Content, Graph, Node, Value, WorkClass};
 use situ_place::{Device, NodeIndex, Problem, ProblemBuilder};
@@ -142,7 +142,7 @@ impl Costing<'_> {
         };
         for (index, logical) in self.devices.iter().enumerate() {
             let mut device = Device::new(logical.id().to_string());
-            device.slots = if logical.id().kind == DeviceKind::Cpu { self.width as u32 } else { 1 };
+            device.slots = if logical.capabilities().concurrent { self.width as u32 } else { 1 };
             // The call's own tensors are in the problem as nodes, so they are not taken off the limit as well.
             // Kernels' workspaces come and go within a node: room is left for the largest.
             device.memory = self.free[index].map(|free| {
@@ -150,15 +150,14 @@ impl Costing<'_> {
             });
             // Shaders on the host's cores and ops on the same cores take turns; so do CPUs that own no cores.
             let on_host = logical.description().class == DeviceClass::SoftwareGpu
-                || (logical.id().kind == DeviceKind::Cpu && logical.cores().is_none());
+                || (logical.is_host() && logical.cores().is_none());
             device.compute = on_host.then(|| "host".to_string());
             builder.device(device);
         }
         for (from, a) in self.devices.iter().enumerate() {
             for (to, b) in self.devices.iter().enumerate() {
-                let is_cpu = |d: &LogicalDevice| d.id().kind == DeviceKind::Cpu;
-                if from != to && (is_cpu(a) || is_cpu(b)) {
-                    let link = if is_cpu(a) { b.costs().upload } else { a.costs().download };
+                if from != to && (a.is_host() || b.is_host()) {
+                    let link = if a.is_host() { b.costs().upload } else { a.costs().download };
                     builder.link(from, to, link.latency, 1.0 / link.per_byte, None);
                 }
             }

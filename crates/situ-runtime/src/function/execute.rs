@@ -14,7 +14,7 @@ use crate::ledger::Book;
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
 use crate::transfer;
-use situ_core::{Caller, DeviceKind, Error, Reason, Result};
+use situ_core::{Caller, Error, Reason, Result};
 use situ_device::{Arg, Call, Device, Region};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -373,7 +373,7 @@ impl<R: Recorder> Run<'_, R> {
                 if let Some(arriving) = self.frame.take_sent(sent) {
                     arriving.finish(self.host_memory(to, &write, bytes)?)?;
                 }
-            } else if self.plan.devices[source].id().kind == DeviceKind::Cpu {
+            } else if self.plan.devices[source].is_host() {
                 let read = self.frame.region(from.buffer)?;
                 // SAFETY: the step that wrote the source is over, and no step writes to it while this one reads.
                 let data = unsafe { transfer::host_bytes(&read, bytes) };

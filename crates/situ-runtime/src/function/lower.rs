@@ -5,7 +5,7 @@ use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Oper
 use crate::able;
 use crate::logical::{LogicalDevice, copy_seconds};
 use crate::transfer::wastes;
-use situ_core::{DeviceKind, Error, Layout, Reason, Result, TensorType};
+use situ_core::{Error, Layout, Reason, Result, TensorType};
 use situ_ir::graph::Source;
 use situ_ir::ops::Dense;
 use situ_ir::{Content, Graph, Node, NodeId, Op, Value, WorkClass};
@@ -46,6 +46,21 @@ pub(crate) enum Ends {
     At(DeviceIndex),
 }
 
+/// A node that reads a value, and as which of its inputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) input: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn of(graph: &'a Graph, node: NodeId, value: Value) -> Reader<'a> {
+        let node = graph.node(node);
+        // What is left of a function at its end is read by no node: then it is the node's own.
+        Reader { node, input: node.inputs.iter().position(|v| *v == value).unwrap_or(0) }
+    }
+}
+
 /// What lowering asks of whoever compiles.
 pub(crate) trait Host {
     /// The plan of a block, which takes its arguments on one device, and gives its results there or `ends` as it says.
@@ -56,10 +71,17 @@ pub(crate) trait Host {
 
     /// A copy of a captured tensor on another device, made once and for all calls: the number of the captured tensor that it
     /// is from then on; `None` where it must be copied at each call.
-    fn replicate(&mut self, capture: usize, node: &Node, device: DeviceIndex) -> Result<Option<usize>>;
+    fn replicate(&mut self, capture: usize, reader: Reader<'_>, device: DeviceIndex)
+    -> Result<Option<usize>>;
 
     /// Whether a node may have an input copied to its device at each call.
-    fn allow_copy(&mut self, node: &Node, from: DeviceIndex, to: DeviceIndex, bytes: usize) -> Result<()>;
+    fn allow_copy(
+        &mut self,
+        reader: Reader<'_>,
+        from: DeviceIndex,
+        to: DeviceIndex,
+        bytes: usize,
+    ) -> Result<()>;
 }
 
 pub(crate) struct Lowering<'a> {
@@ -230,7 +252,8 @@ impl Lowering<'_> {
             return self.densely(value, base, device, id, true);
         }
         let host = self.host_device(id)?;
-        self.host.allow_copy(self.graph.node(id), device, host, self.buffers[base.buffer].bytes)?;
+        let reader = Reader::of(self.graph, id, value);
+        self.host.allow_copy(reader, device, host, self.buffers[base.buffer].bytes)?;
         let moved = self.moved(base, host, id);
         self.densely(value, moved, host, id, true)
     }
@@ -268,7 +291,7 @@ impl Lowering<'_> {
             reads,
             writes,
             seconds,
-            checks: op.may_find_bad_data(&types) && logical.id().kind != DeviceKind::Cpu,
+            checks: op.may_find_bad_data(&types) && logical.is_queued(),
         });
         Ok(outputs)
     }
@@ -319,7 +342,7 @@ impl Lowering<'_> {
         if let Some(copy) = self.copies.get(&(value, device)) {
             return Ok(*copy);
         }
-        let reader = self.graph.node(node);
+        let reader = Reader::of(self.graph, node, value);
         if let Buffer { memory: Memory::Capture(n), bytes, .. } = self.buffers[home.buffer]
             && let Some(kept) = self.host.replicate(n, reader, device)?
         {
@@ -329,8 +352,7 @@ impl Lowering<'_> {
             return Ok(copy);
         }
         self.host.allow_copy(reader, from, device, home.bytes())?;
-        let is_cpu = |d: DeviceIndex| self.devices[d].id().kind == DeviceKind::Cpu;
-        if !is_cpu(from) && !is_cpu(device) {
+        if !self.devices[from].is_host() && !self.devices[device].is_host() {
             // No GPU sees another's memory: through the host.
             let host = self.host_device(node)?;
             let staged = self.on(value, host, node)?;
@@ -348,7 +370,7 @@ impl Lowering<'_> {
     }
 
     fn host_device(&self, node: NodeId) -> Result<DeviceIndex> {
-        let host = self.devices.iter().position(|d| d.id().kind == DeviceKind::Cpu);
+        let host = self.devices.iter().position(|d| d.is_host());
         host.ok_or_else(|| self.broken(node, "there is no CPU to copy through"))
     }
 
@@ -428,7 +450,8 @@ impl Lowering<'_> {
             if host == device {
                 return Err(self.broken(node, "a view can't be made dense there"));
             }
-            self.host.allow_copy(self.graph.node(node), device, host, self.buffers[operand.buffer].bytes)?;
+            let reader = Reader::of(self.graph, node, value);
+            self.host.allow_copy(reader, device, host, self.buffers[operand.buffer].bytes)?;
             let moved = self.moved(operand, host, node);
             let dense = self.densely(value, moved, host, node, true)?;
             let back = self.fresh(device, ty[0], "dense");

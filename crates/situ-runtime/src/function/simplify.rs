@@ -90,7 +90,7 @@ impl Evaluate for OnDevices<'_> {
     fn scalar(&mut self, capture: u32) -> Option<Scalar> {
         let tensor = self.captures.get(capture as usize)?;
         // Reading from a queue would wait for it.
-        if tensor.shape().elements() != 1 || tensor.device().kind != situ_core::DeviceKind::Cpu {
+        if tensor.shape().elements() != 1 || tensor.logical_device().is_queued() {
             return None;
         }
         let mut bytes = [0; 8];

@@ -17,7 +17,7 @@ pub(crate) use told::{Moment, copy, told};
 
 use crate::config::{Config, PlacementRule};
 use situ_core::error::NoSuchDevice;
-use situ_core::{DType, DeviceId, DeviceKind, DeviceType, Error, Policy, Reason, Request, Result};
+use situ_core::{DType, DeviceId, DeviceKind, Error, Policy, Reason, Request, Result};
 use smallvec::SmallVec;
 
 /// The devices in sight, and what they can do for one thing that is to be placed.
@@ -39,6 +39,9 @@ pub(crate) trait Facts {
 
     /// Whether a device can do it, or what it lacks. May open the device.
     fn able(&self, device: usize) -> std::result::Result<Self::Means, Lacking>;
+
+    /// Whether what others lack goes there first.
+    fn is_last_resort(&self, device: usize) -> bool;
 
     /// What a device that does not answer says of itself.
     fn failure(&self, device: usize) -> Option<Error>;
@@ -147,9 +150,7 @@ pub(crate) fn check(request: &Request, facts: &impl Facts) -> Result<Option<Devi
     match &spec.kind {
         // Another process's device can't be replaced by one of ours: what it holds is not here.
         _ if !is_local => Err(no_such_device(request, facts)),
-        Some(DeviceType::Custom(_)) => Err(no_such_device(request, facts)),
-        Some(DeviceType::Cpu) => Ok(Some(DeviceKind::Cpu)),
-        Some(DeviceType::Gpu) => Ok(Some(DeviceKind::Gpu)),
+        Some(named) => DeviceKind::of_type(named).map(Some).ok_or_else(|| no_such_device(request, facts)),
         None => Ok(None),
     }
 }
@@ -157,11 +158,10 @@ pub(crate) fn check(request: &Request, facts: &impl Facts) -> Result<Option<Devi
 /// The positions of the devices in the order in which they come first.
 fn in_order<F: Facts>(ask: &Ask<'_>, facts: &F) -> impl Iterator<Item = usize> {
     let gpus_first = ask.rule == PlacementRule::PreferGpu;
-    let kinds: [&[DeviceKind]; 2] = match gpus_first {
-        true => [&[DeviceKind::Gpu], &[DeviceKind::Cpu]],
-        false => [&DeviceKind::ALL, &[]],
-    };
-    kinds.into_iter().flat_map(move |of| (0..facts.count()).filter(|&d| of.contains(&facts.id(d).kind)))
+    let comes_first = move |d: usize| !gpus_first || facts.id(d).kind == DeviceKind::Gpu;
+    [true, false]
+        .into_iter()
+        .flat_map(move |first| (0..facts.count()).filter(move |&d| comes_first(d) == first))
 }
 
 /// Devices that were asked for, or the fallback.
@@ -194,16 +194,13 @@ fn demanded<F: Facts>(
         return Err(lacks.error(facts, device, able.collect()));
     }
     let reason = wanted.map_or(absent, |(device, lacks)| lacks.reason(facts, device));
-    // The same type first, then a CPU, then whoever can.
-    let rank = |of: DeviceKind| match of {
-        of if Some(of) == kind => 0,
-        DeviceKind::Cpu => 1,
-        DeviceKind::Gpu => 2,
+    // The same type first, then a CPU or whatever else is there for that, then whoever can.
+    let rank = |device: usize| match device {
+        device if Some(facts.id(device).kind) == kind => 0,
+        device if facts.is_last_resort(device) => 1,
+        _ => 2,
     };
-    let others = |place| {
-        let comes = move |&d: &usize| rank(facts.id(d).kind) == place;
-        (0..facts.count()).filter(comes)
-    };
+    let others = |place| (0..facts.count()).filter(move |&d| rank(d) == place);
     for device in (0..3).flat_map(others).filter(|&d| !named(facts.id(d))) {
         if let Ok(means) = facts.able(device) {
             return Ok(Found { devices: smallvec::smallvec![(device, means)], reason: Some(reason) });

@@ -4,7 +4,7 @@ use super::{Ask, Facts, Found, Home, Lacking, Moment, after_full, by_name, copy,
 use crate::config::PlacementRule;
 use situ_core::error::CopyForbidden;
 use situ_core::reason::Excess;
-use situ_core::{DType, DeviceId, Error, Policy, Reason, Request, Result, Rule};
+use situ_core::{DType, DeviceId, DeviceKind, Error, Policy, Reason, Request, Result, Rule};
 use situ_testkit::policy_table::{Row, State, rows};
 use std::collections::BTreeSet;
 
@@ -41,6 +41,10 @@ impl Facts for Sketch<'_> {
             State::TooSmall => Err(Lacking::Size(EXCESS)),
             State::Unasked => panic!("{}: {} was asked", self.0.rule, self.0.devices[device].0),
         }
+    }
+
+    fn is_last_resort(&self, device: usize) -> bool {
+        self.id(device).kind == DeviceKind::Cpu
     }
 
     fn failure(&self, device: usize) -> Option<Error> {

@@ -4,7 +4,7 @@ use super::entry::{CopyEntry, Entry, FallbackEntry};
 use super::{nanoseconds, this_thread};
 use crate::ledger::Cause;
 use crate::runtime::Runtime;
-use situ_core::{DeviceId, DeviceKind, Location, Reason};
+use situ_core::{DeviceId, Location, Reason};
 use situ_device::Timing;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -207,7 +207,7 @@ impl Recording {
     pub fn finish(self) -> Recorded {
         let state = self.runtime.inner.state();
         if self.session.options.device_times != DeviceTimes::Unasked {
-            let queues = state.table.devices.iter().filter(|d| d.id().kind != DeviceKind::Cpu && d.is_open());
+            let queues = state.table.devices.iter().filter(|d| d.is_queued() && d.is_open());
             for queue in queues {
                 // What went wrong in queued work is told to whoever reads its results.
                 let _ = queue.device().and_then(|device| device.sync());

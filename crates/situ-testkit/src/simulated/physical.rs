@@ -3,7 +3,7 @@
 use super::controls::Controls;
 use super::device::Simulated;
 use situ_core::{DType, DeviceKind, Error, Result};
-use situ_device::{Description, Device, DeviceClass, Open, Physical};
+use situ_device::{Capabilities, Description, Device, DeviceClass, Open, Physical};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +47,7 @@ impl SimulatedGpu {
         SimulatedGpu {
             description: Description {
                 kind: DeviceKind::Gpu,
+                capabilities: Capabilities::QUEUE,
                 class: DeviceClass::DiscreteGpu,
                 hardware: "simulated".to_string(),
                 driver: Some("none".to_string()),

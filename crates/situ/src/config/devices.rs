@@ -1,7 +1,7 @@
 //! Listing devices, and saying what programs see of them.
 
 use super::name::{DeviceName, allows, one, some};
-use crate::{DeviceId, DeviceKind, DeviceType, Error, Result, current_runtime};
+use crate::{DeviceId, DeviceKind, Error, Result, current_runtime};
 use situ_runtime::{LogicalConfig, LogicalDevice, MemoryInfo, PhysicalDevice, Runtime};
 use std::sync::Arc;
 
@@ -47,9 +47,8 @@ pub fn list_logical_devices(name: impl DeviceName) -> Result<Vec<Arc<LogicalDevi
 /// ```
 pub fn set_visible_devices<N: DeviceName>(kind: impl DeviceName, visible: &[N]) -> Result<()> {
     let spec = kind.device_spec()?;
-    let kind = match (&spec.kind, spec.index) {
-        (Some(DeviceType::Cpu), None) => DeviceKind::Cpu,
-        (Some(DeviceType::Gpu), None) => DeviceKind::Gpu,
+    let kind = match (spec.kind.as_ref().and_then(DeviceKind::of_type), spec.index) {
+        (Some(kind), None) => kind,
         _ => {
             return Err(Error::config(
                 format!("set_visible_devices({spec:#})"),

@@ -1,6 +1,6 @@
 //! What people name devices by, and finding the devices that a name means.
 
-use crate::{DeviceId, DeviceKind, DeviceSpec, DeviceType, Error, Result};
+use crate::{DeviceId, DeviceKind, DeviceSpec, Error, Result};
 use situ_core::error::NoSuchDevice;
 use situ_runtime::{LogicalDevice, PhysicalDevice};
 
@@ -38,12 +38,12 @@ impl DeviceName for DeviceSpec {
 }
 impl DeviceName for DeviceKind {
     fn device_spec(&self) -> Result<DeviceSpec> {
-        Ok(DeviceSpec::any_of(type_of(*self)))
+        Ok(DeviceSpec::any_of(self.device_type()))
     }
 }
 impl DeviceName for DeviceId {
     fn device_spec(&self) -> Result<DeviceSpec> {
-        Ok(DeviceSpec::device(type_of(self.kind), u32::from(self.index)))
+        Ok(self.spec())
     }
 }
 impl DeviceName for PhysicalDevice {
@@ -64,13 +64,6 @@ impl<T: DeviceName + ?Sized> DeviceName for &T {
 impl<T: DeviceName + ?Sized> DeviceName for std::sync::Arc<T> {
     fn device_spec(&self) -> Result<DeviceSpec> {
         (**self).device_spec()
-    }
-}
-
-fn type_of(kind: DeviceKind) -> DeviceType {
-    match kind {
-        DeviceKind::Cpu => DeviceType::Cpu,
-        DeviceKind::Gpu => DeviceType::Gpu,
     }
 }
 
