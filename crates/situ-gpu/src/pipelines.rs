@@ -9,8 +9,10 @@
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::memory::Block;
-use std::borrow::Cow;
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -30,18 +32,59 @@ const KEPT_PIPELINES: usize = 1024;
 /// Bind groups kept before the least useful are dropped.
 const KEPT_BIND_GROUPS: usize = 1024;
 
-/// Which kernel: its family, and how it is specialised. Equal keys mean equal WGSL.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// What a kernel was specialised for: plain data, which its text follows from.
+pub(crate) trait Form: Any + Hash + Eq + Debug + Send + Sync {}
+
+impl<T: Any + Hash + Eq + Debug + Send + Sync> Form for T {}
+
+/// A form of any type, compared by type and data.
+trait AnyForm: Debug + Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn is(&self, other: &dyn AnyForm) -> bool;
+    fn feed(&self, hasher: &mut dyn Hasher);
+}
+
+impl<T: Form> AnyForm for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is(&self, other: &dyn AnyForm) -> bool {
+        other.as_any().downcast_ref::<T>() == Some(self)
+    }
+
+    fn feed(&self, mut hasher: &mut dyn Hasher) {
+        TypeId::of::<T>().hash(&mut hasher);
+        self.hash(&mut hasher);
+    }
+}
+
+/// Which kernel: its name, and the data that its text follows from. Equal keys mean equal WGSL.
+#[derive(Clone, Debug)]
 pub(crate) struct PipelineKey {
     /// The name of the kernel, unique among kernels.
-    kernel: Cow<'static, str>,
-    /// What the kernel was specialised for, packed as its author likes.
-    variant: u64,
+    kernel: &'static str,
+    form: Arc<dyn AnyForm>,
 }
 
 impl PipelineKey {
-    pub(crate) fn new(kernel: impl Into<Cow<'static, str>>, variant: u64) -> PipelineKey {
-        PipelineKey { kernel: kernel.into(), variant }
+    pub(crate) fn new(kernel: &'static str, form: impl Form) -> PipelineKey {
+        PipelineKey { kernel, form: Arc::new(form) }
+    }
+}
+
+impl PartialEq for PipelineKey {
+    fn eq(&self, other: &PipelineKey) -> bool {
+        self.kernel == other.kernel && self.form.is(&*other.form)
+    }
+}
+
+impl Eq for PipelineKey {}
+
+impl Hash for PipelineKey {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.kernel.hash(hasher);
+        self.form.feed(hasher);
     }
 }
 
@@ -159,7 +202,7 @@ impl Pipelines {
         let started = std::time::Instant::now();
         let handle = self.context.guarded(0, |device| {
             let descriptor = wgpu::ShaderModuleDescriptor {
-                label: Some(&key.kernel),
+                label: Some(key.kernel),
                 source: wgpu::ShaderSource::Wgsl(text.as_str().into()),
             };
             let mut checks = wgpu::ShaderRuntimeChecks::checked();
@@ -168,7 +211,7 @@ impl Pipelines {
             // the loop begins. Bounds checks and division checks stay on.
             let module = unsafe { device.create_shader_module_trusted(descriptor, checks) };
             device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(&key.kernel),
+                label: Some(key.kernel),
                 layout: Some(&layouts.pipeline),
                 module: &module,
                 entry_point: Some("main"),
@@ -182,11 +225,11 @@ impl Pipelines {
         });
         let handle = handle.map_err(|fault| match fault {
             Fault::Internal(what) => {
-                Fault::Internal(format!("kernel {} ({:#x}): {what}", key.kernel, key.variant))
+                Fault::Internal(format!("kernel {} ({:?}): {what}", key.kernel, key.form))
             }
             other => other,
         })?;
-        tracing::debug!(kernel = %key.kernel, variant = key.variant, elapsed = ?started.elapsed(), "compiled");
+        tracing::debug!(kernel = %key.kernel, form = ?key.form, elapsed = ?started.elapsed(), "compiled");
         Ok(Pipeline { handle, bindings: source.buffers.len() })
     }
 

@@ -39,7 +39,7 @@ fn in_teams(
     length: usize,
 ) -> Result<(), Fault> {
     let team = Team::choose(channels, length, run.borders().software);
-    let pipeline = run.pipeline(PipelineKey::new("batch_norm_statistics", team as u64), || {
+    let pipeline = run.pipeline(PipelineKey::new("batch_norm_statistics", team), || {
         let text = Math::NONE.text() + "alias Acc = f32;\n" + &team.joins(&[("sum", "a + b")]);
         let text = text + include_str!("wgsl/batch_norm_statistics.wgsl") + &team.main();
         Source { buffers: vec![View::Words; 3], wgsl: text }
@@ -64,7 +64,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     if let Some(rows) = LongRows::of(channels, length, PASSES, run.borders()) {
         let pass = Pass { run, rows, params, reads: Reads::Channel, input: run.block(x)? };
         let whole = pass.summarise(Numbers::Moments, 0)?;
-        let pipeline = run.pipeline(PipelineKey::new("long_statistics", 0), || {
+        let pipeline = run.pipeline(PipelineKey::new("long_statistics", ()), || {
             source(&[View::Words; 3], "b0", include_str!("wgsl/long_statistics.wgsl"))
         })?;
         let blocks = [run.workspace()?.0, kept[0], kept[1]];
@@ -72,7 +72,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     } else {
         in_teams(run, [run.block(x)?, kept[0], kept[1]], &params, channels, length)?;
     }
-    let normalise = run.pipeline(PipelineKey::new("batch_norm", 0), || {
+    let normalise = run.pipeline(PipelineKey::new("batch_norm", ()), || {
         per_output(Elem::F32, 5, false, include_str!("wgsl/batch_norm.wgsl"))
     })?;
     let offsets = [element_offset(x), element_offset(scale), element_offset(shift), element_offset(y)];

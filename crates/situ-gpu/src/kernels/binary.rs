@@ -33,7 +33,6 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         .ok_or_else(|| Fault::Internal(format!("{} of {elem:?} has no kernel", kind.name())))?;
     let function = Function {
         kernel: "binary",
-        variant: kind as u64 * 4 + elem as u64,
         inputs: vec![elem; 2],
         output: Elem::of(run.output().dtype)?,
         math: math(kind, elem),

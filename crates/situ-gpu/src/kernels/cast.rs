@@ -22,7 +22,6 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (from, to) = (Elem::of(run.input(0).dtype)?, Elem::of(run.output().dtype)?);
     let function = Function {
         kernel: "cast",
-        variant: from as u64 * 4 + to as u64,
         inputs: vec![from],
         output: to,
         math: Math::NONE,

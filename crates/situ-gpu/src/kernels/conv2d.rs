@@ -91,7 +91,7 @@ fn convolve(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let channels = if matches!(run.call.op, Op::Conv2d(_)) { filter.taken } else { filter.out / conv.groups };
     let boxes = Boxes::of([channels, filter.size[0], filter.size[1]], run.borders());
     let pipeline =
-        run.pipeline(PipelineKey::new(name, 0), || per_output(Elem::F32, 2, false, &source(text)))?;
+        run.pipeline(PipelineKey::new(name, ()), || per_output(Elem::F32, 2, false, &source(text)))?;
     let blocks = [run.block(run.input(0))?, run.block(run.input(1))?, run.block(run.output())?];
     let run = run.shared_by(boxes.count());
     for params in boxes.params(params) {
@@ -163,7 +163,7 @@ fn by_filter(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let mut params = conv_params(run, &op.conv, &sizes, units);
     params.put(1, &[element_offset(run.input(0)), element_offset(run.input(1)), 0, offset]);
     let text = include_str!("wgsl/conv2d_by_filter.wgsl");
-    let pipeline = run.pipeline(PipelineKey::new("conv2d_by_filter", 0), || {
+    let pipeline = run.pipeline(PipelineKey::new("conv2d_by_filter", ()), || {
         per_output(Elem::F32, 2, false, &source(text))
     })?;
     let blocks = [run.block(run.input(0))?, run.block(run.input(1))?, to];
@@ -186,7 +186,7 @@ fn by_filter(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         each.dispatch(&pipeline, &blocks, &params, groups_for(units))?;
     }
     if share.parts > 1 {
-        let add = run.pipeline(PipelineKey::new("add_parts", 0), || {
+        let add = run.pipeline(PipelineKey::new("add_parts", ()), || {
             per_output(Elem::F32, 1, false, include_str!("wgsl/add_parts.wgsl"))
         })?;
         let params = Params::new([elements as u32, share.parts as u32, 0, 0], [offset, 0, 0, result.1]);

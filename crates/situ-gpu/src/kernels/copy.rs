@@ -32,7 +32,6 @@ pub(super) fn identity(elem: Elem) -> Function {
     let elem = if elem.is_word() { Elem::I32 } else { elem };
     Function {
         kernel: "copy",
-        variant: elem as u64,
         inputs: vec![elem],
         output: elem,
         math: Math::NONE,

@@ -26,8 +26,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let kept = op.kept();
     let own = [kept.saturating_sub(1) as u32, (op.growth() as f32).to_bits(), u32::from(kept == 0), 0];
     let params = Params::new([elements as u32, 0, 0, 0], offsets).with(own).axis(0, [k0, k1, s0, s1]);
-    let pipeline =
-        run.pipeline(PipelineKey::new("dropout", u64::from(step.is_some())), || source(step.is_some()))?;
+    let pipeline = run.pipeline(PipelineKey::new("dropout", step.is_some()), || source(step.is_some()))?;
     let mut blocks = vec![run.block(x)?];
     if let Some(step) = step {
         blocks.push(run.block(step)?);

@@ -11,24 +11,24 @@ use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
 use situ_core::{Layout, Shape};
 use situ_device::{Arg, Check};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// An elementwise function as text.
 pub(crate) struct Function {
-    /// The name of its family, and which of the family it is.
+    /// The name of its family.
     pub(crate) kernel: &'static str,
-    pub(crate) variant: u64,
     pub(crate) inputs: Vec<Elem>,
     pub(crate) output: Elem,
     pub(crate) math: Math,
     /// An expression in `a`, `b`, `c` (the inputs), `own` (the op's four words) and `e` (the element's number).
-    pub(crate) body: String,
+    pub(crate) body: Cow<'static, str>,
     /// An expression that is true where an element can't be computed, and what that means.
     pub(crate) bad: Option<(&'static str, Bad)>,
 }
 
 /// Which of the two compilations.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Path {
     Flat,
     Strided,
@@ -83,7 +83,8 @@ pub(crate) fn launch_over(
         let [a, b, c] = space.strides.map(|s| s[axis]);
         params = params.axis(axis, [space.sizes[axis], a, b, c]);
     }
-    let key = PipelineKey::new(f.kernel, f.variant << 1 | u64::from(path == Path::Strided));
+    let elems: [Option<Elem>; 3] = std::array::from_fn(|i| f.inputs.get(i).copied());
+    let key = PipelineKey::new(f.kernel, (f.body.clone(), elems, f.output, f.bad.is_some(), path));
     let pipeline = run.pipeline(key, || match path {
         Path::Flat => flat_source(f),
         Path::Strided => strided_source(f),

@@ -81,7 +81,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     }
     params.put(OWN, &text.own);
 
-    let key = PipelineKey::new(text.signature.clone(), u64::from(flat));
+    let key = PipelineKey::new("fused", (text.signature.clone(), flat));
     let pipeline = run
         .pipeline(key, || if flat { flat_source(program, &text) } else { strided_source(program, &text) })?;
     let blocks: Vec<&Block> =

@@ -18,18 +18,15 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
 
 fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let elem = Elem::of(run.output().dtype)?;
-    let (kernel, variant, own, value) = match run.call.op {
-        Op::Fill(op) => ("fill", u64::from(elem.is_word()), [op.value.bits() as u32, 0, 0, 0], "own.x"),
+    let (kernel, own, value) = match run.call.op {
+        Op::Fill(op) => ("fill", [op.value.bits() as u32, 0, 0, 0], "own.x"),
         Op::Range(op) => {
             let own = [op.start.bits() as u32, op.step.bits() as u32, 0, 0];
             match elem {
-                Elem::F32 => (
-                    "range",
-                    0,
-                    own,
-                    "bitcast<u32>(bitcast<f32>(own.x) + hide(f32(e) * bitcast<f32>(own.y)))",
-                ),
-                Elem::I32 | Elem::Bool => ("range", 1, own, "own.x + e * own.y"),
+                Elem::F32 => {
+                    ("range", own, "bitcast<u32>(bitcast<f32>(own.x) + hide(f32(e) * bitcast<f32>(own.y)))")
+                }
+                Elem::I32 | Elem::Bool => ("range", own, "own.x + e * own.y"),
             }
         }
         Op::Eye(op) => {
@@ -38,13 +35,13 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
                 Elem::I32 | Elem::Bool => 1,
             };
             let own = [one, (op.columns as u32).max(1), 0, 0];
-            ("eye", u64::from(elem.is_word()), own, "select(0u, own.x, e / own.y == e % own.y)")
+            ("eye", own, "select(0u, own.x, e / own.y == e % own.y)")
         }
         other => return Err(Fault::Internal(format!("{} is not made from nothing", other.name()))),
     };
     let elements = run.output().layout.shape().elements();
     let params = Params::new([elements as u32, 0, 0, 0], [0, 0, 0, element_offset(run.output())]).with(own);
-    let pipeline = run.pipeline(PipelineKey::new(kernel, variant), || {
+    let pipeline = run.pipeline(PipelineKey::new(kernel, (value, elem.is_word())), || {
         let text = super::shader::Math::NONE.text()
             + &format!("fn element(e: u32) -> u32 {{\n    let own = params.w[2];\n    return {value};\n}}\n");
         per_output(elem, 0, false, &text)

@@ -42,7 +42,7 @@ pub(super) fn only_check(run: &Run<'_>, indices: &Arg<'_>, size: usize) -> Resul
     if count == 0 {
         return Ok(None);
     }
-    let pipeline = run.pipeline(PipelineKey::new("check_indices", 0), || Source {
+    let pipeline = run.pipeline(PipelineKey::new("check_indices", ()), || Source {
         buffers: vec![View::Words, View::Atomics],
         wgsl: entry(256)
             + "    let i = group * 256u + lane;
@@ -63,7 +63,7 @@ fn gather(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         return only_check(run, indices, size);
     }
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("gather", u64::from(elem.is_word()));
+    let key = PipelineKey::new("gather", elem.is_word());
     let pipeline = run.pipeline(key, || {
         let value = if elem.is_word() { "b0[at]".into() } else { elem.bits(&elem.load("b0", "at")) };
         let text = format!("{}    return {value};\n}}\n", include_str!("wgsl/gather.wgsl"));
@@ -80,7 +80,7 @@ fn one_hot(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (indices, output) = (run.input(0), run.output());
     let elements = output.layout.shape().elements();
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("one_hot", u64::from(elem.is_word()));
+    let key = PipelineKey::new("one_hot", elem.is_word());
     let pipeline = run.pipeline(key, || {
         let text = "fn element(e: u32) -> u32 {
     let row = e / params.w[2].z;

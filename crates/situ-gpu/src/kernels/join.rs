@@ -23,7 +23,7 @@ fn concat(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let output = run.output();
     let out_strides = output.layout.shape().dense_strides();
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("place", u64::from(elem.is_word()));
+    let key = PipelineKey::new("place", elem.is_word());
     let pipeline = run.pipeline(key, || place_source(elem))?;
     let out_block = run.block(output)?;
     if !elem.is_word() {
@@ -117,7 +117,7 @@ fn walk(
     step: &str,
     params: &Params,
 ) -> Result<Option<Arc<Check>>, Fault> {
-    let key = PipelineKey::new(kernel, u64::from(elem.is_word()));
+    let key = PipelineKey::new(kernel, elem.is_word());
     let pipeline = run.pipeline(key, || {
         let value = if elem.is_word() { "b0[at]".into() } else { elem.bits(&elem.load("b0", "at")) };
         let text = format!(

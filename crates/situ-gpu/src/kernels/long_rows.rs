@@ -9,7 +9,7 @@ use super::team::Team;
 use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::memory::Block;
-use crate::pipelines::{Pipeline, PipelineKey, Source, View};
+use crate::pipelines::{Form, Pipeline, PipelineKey, Source, View};
 use std::sync::Arc;
 
 /// Elements of a cut, at most; and numbers joined by one invocation.
@@ -19,8 +19,7 @@ const JOINED: usize = 1024;
 const HOW: usize = 12;
 
 /// What is kept of a cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Numbers {
     /// The largest, and the sum of e^(x - largest).
     Exponents,
@@ -41,8 +40,7 @@ impl Numbers {
 }
 
 /// How a row lies: where it begins, and where its elements are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reads {
     /// Anywhere; the first of the op's own words is the distance of elements.
     Strided,
@@ -127,7 +125,7 @@ impl<'a> Pass<'a, '_> {
     pub(super) fn summarise(&self, numbers: Numbers, at: usize) -> Result<u32, Fault> {
         let (work, start) = self.run.workspace()?;
         let to = start + (at / 4) as u32;
-        let pipeline = self.pipeline("long_summaries", numbers as u64, &[View::Words; 2], "b1", || {
+        let pipeline = self.pipeline("long_summaries", numbers, &[View::Words; 2], "b1", || {
             numbers.text().to_string() + "fn work(unit: u32) { let cut = cut_of(unit); keep(unit, summary(origin(cut.row), cut.first, cut.end)); }\n"
         })?;
         self.dispatch(&pipeline, &[self.input, work], self.units(), [0, to, 0])?;
@@ -138,7 +136,7 @@ impl<'a> Pass<'a, '_> {
     pub(super) fn join(&self, numbers: Numbers, from: u32) -> Result<u32, Fault> {
         let (work, _) = self.run.workspace()?;
         let LongRows { rows, joined, .. } = self.rows;
-        let pipeline = self.run.pipeline(PipelineKey::new("long_joins", numbers as u64), || {
+        let pipeline = self.run.pipeline(PipelineKey::new("long_joins", numbers), || {
             // Only `merge` is called: there are no elements to read.
             let none = "fn value(begin: u32, i: u32) -> f32 { return 0.0; }\n";
             let text = none.to_string()
@@ -163,12 +161,12 @@ impl<'a> Pass<'a, '_> {
     pub(super) fn pipeline(
         &self,
         kernel: &'static str,
-        variant: u64,
+        form: impl Form,
         buffers: &[View],
         work: &str,
         text: impl FnOnce() -> String,
     ) -> Result<Arc<Pipeline>, Fault> {
-        let key = PipelineKey::new(kernel, variant * 2 + self.reads as u64);
+        let key = PipelineKey::new(kernel, (form, self.reads));
         self.run.pipeline(key, || source(buffers, work, &(self.reads.text().to_string() + &text())))
     }
 

@@ -14,8 +14,8 @@ use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
 use situ_core::{DType, Layout, Shape, TensorType};
 use situ_device::{Check, Registry};
-use situ_ir::ops::Unary;
 use situ_ir::ops::matmul::Dims;
+use situ_ir::ops::{Unary, UnaryKind};
 use situ_ir::{Op, OpKind};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -36,12 +36,11 @@ enum Finish {
 }
 
 impl Finish {
-    /// Tells pipelines apart. Parameters of activations are no part of the text.
-    fn variant(self) -> u64 {
+    /// What its text depends on: the parameters of activations are no part of it.
+    fn form(self) -> Option<Option<UnaryKind>> {
         match self {
-            Finish::Plain => 0,
-            Finish::Bias(None) => 1,
-            Finish::Bias(Some(op)) => 2 + op.kind as u64,
+            Finish::Plain => None,
+            Finish::Bias(activation) => Some(activation.map(|op| op.kind)),
         }
     }
 
@@ -89,7 +88,7 @@ impl Finish {
 }
 
 /// How a workgroup makes its part of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tile {
     /// 16 by 16 with shared tiles: one result per invocation, for products that would fill few large tiles.
     Small,
@@ -133,14 +132,6 @@ impl Tile {
             Tile::Direct { rows: 1, columns } => (1, 64 * columns),
             Tile::Direct { rows, columns: 1 } => (64 * rows, 1),
             Tile::Direct { rows, columns } => (8 * rows, 8 * columns),
-        }
-    }
-
-    fn variant(self) -> u64 {
-        match self {
-            Tile::Small => 0,
-            Tile::Large => 1,
-            Tile::Direct { rows, columns } => (rows * 16 + columns) as u64,
         }
     }
 }
@@ -192,9 +183,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         let (finish, bound) =
             if number + 1 == count { (finish, &blocks[..]) } else { (Finish::Plain, &plain[..]) };
         let adds = number > 0;
-        let variant = (finish.variant() * 256 + tile.variant()) * 8 + elem as u64 * 2 + u64::from(adds);
-        let pipeline =
-            run.pipeline(PipelineKey::new("matmul", variant), || source(tile, elem, finish, adds))?;
+        let key = PipelineKey::new("matmul", (tile, elem, finish.form(), adds));
+        let pipeline = run.pipeline(key, || source(tile, elem, finish, adds))?;
         let first = (number * step) as u32;
         let mut params = params;
         params.put(0, &[m as u32, n as u32, step.min(k - number * step) as u32]);

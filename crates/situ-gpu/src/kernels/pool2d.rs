@@ -51,7 +51,7 @@ fn each(
     blocks: &[&Block],
     elements: usize,
 ) -> Result<(), Fault> {
-    let pipeline = run.pipeline(PipelineKey::new(name, 0), || {
+    let pipeline = run.pipeline(PipelineKey::new(name, ()), || {
         per_output(Elem::I32, blocks.len() - 1, false, &source(text))
     })?;
     let run = run.shared_by(boxes.count());
@@ -96,7 +96,7 @@ fn by_input(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (mut params, boxes) = common(run, pool, [&input, &output], elements);
     let (images_block, by_block, result_block) = (run.block(images)?, run.block(by)?, run.block(result)?);
     if is_small(pool) {
-        let pipeline = run.pipeline(PipelineKey::new("pool2d_by_input", 0), || {
+        let pipeline = run.pipeline(PipelineKey::new("pool2d_by_input", ()), || {
             per_output(Elem::F32, 2, false, &source(include_str!("wgsl/pool2d_by_input.wgsl")))
         })?;
         run.dispatch(&pipeline, &[images_block, by_block, result_block], &params, groups_for(elements))?;

@@ -17,7 +17,6 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
 
 /// A distribution as WGSL: the bits `r` of four elements from the four words `x` of a block; and its own words.
 struct Draw {
-    variant: u64,
     text: &'static str,
     own: [u32; 4],
 }
@@ -33,14 +32,14 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let blocks = [run.block(run.output())?];
     if op.distribution == Distribution::Permutation {
         let half = (4..16).find(|half| elements <= 1 << (2 * half)).unwrap_or(16);
-        let key = PipelineKey::new("permutation", 0);
+        let key = PipelineKey::new("permutation", ());
         let text = || prelude() + include_str!("wgsl/permutation.wgsl");
         let pipeline = run.pipeline(key, || per_output(Elem::I32, 0, false, &text()))?;
         run.dispatch(&pipeline, &blocks, &params.with([half, 0, 0, 0]), groups_for(elements))?;
         return Ok(None);
     }
     let draw = draw(op, elem)?;
-    let key = PipelineKey::new("random", draw.variant);
+    let key = PipelineKey::new("random", (draw.text, elem.is_word()));
     let pipeline = run.pipeline(key, || source(elem, draw.text))?;
     run.dispatch(&pipeline, &blocks, &params.with(draw.own), groups_for(elements))?;
     Ok(None)
@@ -53,7 +52,6 @@ fn draw(op: &Random, elem: Elem) -> Result<Draw, Fault> {
         (Distribution::Uniform { low, high }, Elem::F32) => {
             let top = (high.0 as f32).next_down().max(low.0 as f32);
             Draw {
-                variant: 0,
                 text: "    let own = bitcast<vec4<f32>>(params.w[2]);
     let u = vec4<f32>(x >> vec4<u32>(8u)) * 5.9604644775390625e-8;
     let t = u * own.y;
@@ -65,7 +63,6 @@ fn draw(op: &Random, elem: Elem) -> Result<Draw, Fault> {
         (Distribution::Uniform { low, high }, _) => {
             let range = (high.0 - low.0) as u64;
             Draw {
-                variant: 1,
                 text: "    let own = params.w[2];
     let y = vec4<u32>(mul_hi(x.x, own.y), mul_hi(x.y, own.y), mul_hi(x.z, own.y), mul_hi(x.w, own.y));
     let r = vec4<u32>(own.x) + select(y, x, own.z != 0u);\n",
@@ -77,14 +74,12 @@ fn draw(op: &Random, elem: Elem) -> Result<Draw, Fault> {
             // The product is exact, and the cast rounds down.
             let ones = (p.0 * 4_294_967_296.0) as u64;
             Draw {
-                variant: if elem.is_word() { 2 } else { 3 },
                 text: "    let own = params.w[2];
     let r = select(vec4<u32>(0u), vec4<u32>(own.y), x <= vec4<u32>(own.x));\n",
                 own: [(ones.max(1) - 1) as u32, if ones == 0 { 0 } else { one }, 0, 0],
             }
         }
         (Distribution::Normal { mean, deviation }, _) => Draw {
-            variant: 4,
             text: "    let r = vec4<u32>(normal_pair(x.x, x.y), normal_pair(x.z, x.w));\n",
             own: [bits(mean.0), bits(deviation.0), 0, 0],
         },

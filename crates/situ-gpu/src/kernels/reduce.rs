@@ -78,7 +78,7 @@ fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[Tenso
 }
 
 /// What a round reads.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum From {
     /// The input.
     Input,
@@ -196,7 +196,7 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
         one_axis: round.reduced.rank == 1,
         team,
     };
-    let pipeline = run.pipeline(PipelineKey::new("reduce", form.variant()), || source(&form))?;
+    let pipeline = run.pipeline(PipelineKey::new("reduce", form), || source(&form))?;
     let groups = match team {
         Team::Alone => groups_for(units),
         // One workgroup makes all four bytes of a word.
@@ -210,6 +210,7 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
 }
 
 /// What the text of a kernel depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Form {
     kind: ReduceKind,
     elem: Elem,
@@ -219,19 +220,6 @@ struct Form {
     /// Whether the reduced axes are one.
     one_axis: bool,
     team: Team,
-}
-
-impl Form {
-    fn variant(&self) -> u64 {
-        let numbers = [
-            (self.elem as u64, 4),
-            (self.reads as u64, 4),
-            (u64::from(self.bytes), 2),
-            (u64::from(self.one_axis), 2),
-            (self.team as u64, 2),
-        ];
-        numbers.iter().fold(self.kind as u64, |all, (number, of)| all * of + number)
-    }
 }
 
 /// How one kind of reduction goes, in WGSL. `T` is the element type.

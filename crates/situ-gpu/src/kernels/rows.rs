@@ -98,7 +98,7 @@ fn pipeline(
     buffers: &[View],
     texts: &[&str],
 ) -> Result<Arc<Pipeline>, Fault> {
-    run.pipeline(PipelineKey::new(kernel, team as u64), || {
+    run.pipeline(PipelineKey::new(kernel, team), || {
         let joins = team.joins(&[("max", "max_nan(a, b)"), ("sum", "a + b")]);
         let wgsl =
             (Math::EXP | Math::LOG).text() + "alias Acc = f32;\n" + &joins + include_str!("wgsl/rows.wgsl");
@@ -123,7 +123,7 @@ fn softmax(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     if let Some(pass) = rows.long(run, params)? {
         let whole = pass.summarise(Numbers::Exponents, 0)?;
         let text = || include_str!("wgsl/long_softmax.wgsl").to_string();
-        let pipeline = pass.pipeline("long_softmax", 0, &[View::Words; 3], "b1", text)?;
+        let pipeline = pass.pipeline("long_softmax", (), &[View::Words; 3], "b1", text)?;
         let blocks = [pass.input, run.workspace()?.0, run.block(output)?];
         pass.dispatch(&pipeline, &blocks, pass.units(), [0, 0, whole])?;
         return Ok(None);
@@ -151,7 +151,7 @@ fn layer_norm(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     if let Some(pass) = rows.long(run, params)? {
         let whole = pass.summarise(Numbers::Moments, 0)?;
         let text = || include_str!("wgsl/long_layer_norm.wgsl").to_string();
-        let pipeline = pass.pipeline("long_layer_norm", 0, &[View::Words; 5], "b1", text)?;
+        let pipeline = pass.pipeline("long_layer_norm", (), &[View::Words; 5], "b1", text)?;
         let work = run.workspace()?.0;
         let blocks = [pass.input, work, run.block(scale)?, run.block(shift)?, run.block(output)?];
         pass.dispatch(&pipeline, &blocks, pass.units(), [0, 0, whole])?;
@@ -179,12 +179,12 @@ fn cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         let whole = pass.summarise(Numbers::Exponents, 0)?;
         let (work, start) = run.workspace()?;
         let text = || include_str!("wgsl/long_losses.wgsl").to_string();
-        let pipeline = pass.pipeline("long_losses", 0, &[View::Words; 3], "b1", text)?;
+        let pipeline = pass.pipeline("long_losses", (), &[View::Words; 3], "b1", text)?;
         let losses = start + (pass.rows.bytes() / 4) as u32;
         let blocks = [pass.input, work, run.block(labels)?];
         pass.dispatch(&pipeline, &blocks, pass.units(), [0, losses, whole])?;
         let sums = pass.join(Numbers::Sums, losses)?;
-        let pipeline = run.pipeline(PipelineKey::new("long_cross_entropy", 0), || {
+        let pipeline = run.pipeline(PipelineKey::new("long_cross_entropy", ()), || {
             source(&[View::Words; 2], "b0", include_str!("wgsl/long_cross_entropy.wgsl"))
         })?;
         pass.dispatch(&pipeline, &[work, run.block(output)?], rows.count, [sums, 0, whole])?;
@@ -211,7 +211,7 @@ fn sparse_cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         let whole = pass.summarise(Numbers::Exponents, 0)?;
         let buffers = [View::Words, View::Words, View::Words, View::Words, View::Atomics];
         let text = || include_str!("wgsl/long_sparse_cross_entropy.wgsl").to_string();
-        let pipeline = pass.pipeline("long_sparse_cross_entropy", 0, &buffers, "b1", text)?;
+        let pipeline = pass.pipeline("long_sparse_cross_entropy", (), &buffers, "b1", text)?;
         let blocks = [pass.input, run.workspace()?.0, run.block(labels)?, run.block(output)?];
         let params = pass.params(rows.count, [0, 0, whole]);
         return run.dispatch_checked(

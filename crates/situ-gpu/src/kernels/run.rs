@@ -182,7 +182,7 @@ impl<'a> Run<'a> {
         match indices {
             None => self.stream.dispatch_checked(&watch, &mains, None)?,
             Some(arg) => {
-                let key = PipelineKey::new("note_value", 0);
+                let key = PipelineKey::new("note_value", ());
                 let note = self.pipeline(key, || Source {
                     buffers: vec![View::Words, View::Words],
                     wgsl: include_str!("wgsl/note_value.wgsl").into(),

@@ -13,7 +13,7 @@ use super::shader::{Elem, entry};
 use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::memory::Block;
-use crate::pipelines::{PipelineKey, Source, View};
+use crate::pipelines::{Form, PipelineKey, Source, View};
 use situ_core::{DType, TensorType};
 use situ_device::{Arg, Check, Registry};
 use situ_ir::{Op, OpKind};
@@ -130,12 +130,12 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
 fn kernel(
     run: &Run<'_>,
     name: &'static str,
-    variant: u64,
+    form: impl Form,
     buffers: usize,
     text: &[&str],
     (blocks, params, units): (&[&Block], &Params, usize),
 ) -> Result<(), Fault> {
-    let pipeline = run.pipeline(PipelineKey::new(name, variant), || Source {
+    let pipeline = run.pipeline(PipelineKey::new(name, form), || Source {
         buffers: vec![View::Words; buffers],
         wgsl: text.concat()
             + &entry(64)
@@ -167,12 +167,12 @@ fn sort(run: &Run<'_>, plan: &Plan, indices: &Arg<'_>, size: usize) -> Result<u3
             0,
         ]);
         let chunks = (&bound[..], &params, plan.chunks());
-        kernel(run, "sort_count", 0, 2, &[COMMON, include_str!("wgsl/sort_count.wgsl")], chunks)?;
+        kernel(run, "sort_count", (), 2, &[COMMON, include_str!("wgsl/sort_count.wgsl")], chunks)?;
         let each = (&bound[1..], &scan, blocks);
-        kernel(run, "scan_sums", 0, 1, &[include_str!("wgsl/scan_sums.wgsl")], each)?;
-        kernel(run, "scan_blocks", 0, 1, &[include_str!("wgsl/scan_blocks.wgsl")], (&bound[1..], &scan, 1))?;
-        kernel(run, "scan_counters", 0, 1, &[include_str!("wgsl/scan_counters.wgsl")], each)?;
-        kernel(run, "sort_place", 0, 2, &[COMMON, include_str!("wgsl/sort_place.wgsl")], chunks)?;
+        kernel(run, "scan_sums", (), 1, &[include_str!("wgsl/scan_sums.wgsl")], each)?;
+        kernel(run, "scan_blocks", (), 1, &[include_str!("wgsl/scan_blocks.wgsl")], (&bound[1..], &scan, 1))?;
+        kernel(run, "scan_counters", (), 1, &[include_str!("wgsl/scan_counters.wgsl")], each)?;
+        kernel(run, "sort_place", (), 2, &[COMMON, include_str!("wgsl/sort_place.wgsl")], chunks)?;
     }
     Ok(orders[(plan.digits as usize + 1) % 2])
 }
@@ -213,7 +213,7 @@ fn link(run: &Run<'_>, elem: Elem, size: usize, inner: usize) -> Result<Option<A
     let (indices, updates, output) = (run.input(1), run.input(2), run.output());
     let (count, elements) = (indices.layout.shape().elements(), updates.layout.shape().elements());
     let (links, start) = run.workspace()?;
-    let link = run.pipeline(PipelineKey::new("link_indices", 0), || Source {
+    let link = run.pipeline(PipelineKey::new("link_indices", ()), || Source {
         buffers: vec![View::Words, View::Words, View::Atomics],
         wgsl: entry(256) + include_str!("wgsl/link_indices.wgsl"),
     })?;
@@ -221,7 +221,7 @@ fn link(run: &Run<'_>, elem: Elem, size: usize, inner: usize) -> Result<Option<A
     let blocks = [run.block(indices)?, links];
     let (groups, bad) = (count.div_ceil(256), out_of_range(size));
     let check = run.dispatch_checked(&link, &blocks, &params, groups, bad, Some(indices))?;
-    let add = run.pipeline(PipelineKey::new("scatter_add", elem as u64), || Source {
+    let add = run.pipeline(PipelineKey::new("scatter_add", elem), || Source {
         buffers: vec![View::Words; 4],
         wgsl: format!("alias T = {};\n", elem.wgsl())
             + include_str!("wgsl/scatter_add.wgsl")

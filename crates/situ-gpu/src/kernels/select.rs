@@ -21,7 +21,6 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     };
     let function = Function {
         kernel: "where",
-        variant: elem as u64,
         inputs: vec![Elem::Bool, elem, elem],
         output: elem,
         math: Math::NONE,

@@ -7,8 +7,7 @@
 use super::shader::entry;
 
 /// Who works on a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Team {
     /// One invocation; 256 rows to a workgroup.
     Alone,

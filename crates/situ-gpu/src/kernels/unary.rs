@@ -26,15 +26,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let output = Elem::of(run.output().dtype)?;
     let (math, text) = body(op.kind, elem)
         .ok_or_else(|| Fault::Internal(format!("{} of {elem:?} has no kernel", op.kind.name())))?;
-    let function = Function {
-        kernel: "unary",
-        variant: op.kind as u64 * 4 + elem as u64,
-        inputs: vec![elem],
-        output,
-        math,
-        body: text.into(),
-        bad: None,
-    };
+    let function =
+        Function { kernel: "unary", inputs: vec![elem], output, math, body: text.into(), bad: None };
     launch(run, &function, run.call.inputs, own_words(op, elem))
 }
 

@@ -36,13 +36,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         .with([bits(first), bits(second), bits(epsilon), bits(decay)])
         .axis(0, [e, f, g, h])
         .axis(1, [bits(first.ln()), bits(second.ln()), bits(1.0 - first), bits(1.0 - second)]);
-    let variant = match op.kind {
-        UpdateKind::Sgd { nesterov, .. } => states as u64 + 2 * u64::from(nesterov && states > 0),
-        UpdateKind::Adam { .. } => 4,
-        UpdateKind::RmsProp { .. } => 5,
-        UpdateKind::Adagrad { .. } => 6,
-    };
-    let key = PipelineKey::new("update", 2 * variant + u64::from(op.decoupled));
+    let nesterov = matches!(op.kind, UpdateKind::Sgd { nesterov: true, .. });
+    let key = PipelineKey::new("update", (std::mem::discriminant(&op.kind), states, nesterov, op.decoupled));
     let pipeline = run.pipeline(key, || source(op))?;
     let mut blocks = Vec::with_capacity(all.len());
     for arg in all {
