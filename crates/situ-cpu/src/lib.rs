@@ -13,6 +13,7 @@
 
 pub mod cache;
 pub mod convolve;
+pub mod custom;
 mod device;
 pub mod elementwise;
 pub mod exec;

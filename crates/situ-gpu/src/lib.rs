@@ -16,6 +16,7 @@ mod borders;
 mod checks;
 mod clock;
 mod context;
+pub mod custom;
 mod device;
 mod fault;
 mod kernels;

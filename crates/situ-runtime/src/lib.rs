@@ -11,6 +11,7 @@ mod config;
 mod configure;
 mod constant;
 pub mod costs;
+pub mod custom;
 mod eager;
 pub mod function;
 mod host;

@@ -48,6 +48,7 @@
 //!   runs on the CPU with that reason; [`config::built_for`] tells.
 
 pub mod config;
+pub mod custom;
 pub mod prelude;
 
 pub use situ_core::{

@@ -5,6 +5,7 @@
 mod batch_norm;
 mod conv2d;
 mod cross_entropy;
+mod custom;
 mod dropout;
 mod elementwise;
 mod fused;
@@ -74,6 +75,7 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     batch_norm::register(&mut registry);
     dropout::register(&mut registry);
     update::register(&mut registry);
+    custom::register(&mut registry);
     registry
 }
 

@@ -13,6 +13,7 @@ mod boxes;
 mod cast;
 mod conv2d;
 mod copy;
+mod custom;
 mod dropout;
 mod elementwise;
 mod fused;
@@ -104,6 +105,7 @@ pub(crate) fn registry() -> Registry<Kernel> {
     batch_norm::register(&mut registry);
     dropout::register(&mut registry);
     update::register(&mut registry);
+    custom::register(&mut registry);
     registry
 }
 

@@ -4,6 +4,7 @@
 //! - here: what a rule is given and gives, and how ops are classified;
 //! - [`terms`]: the words in which rules are written;
 //! - [`elementwise`]: derivatives of elements as one fused op, for builders that run at once;
+//! - [`erased`]: any builder behind one type, for rules of ops from outside;
 //! - [`mod@sweep`]: the reverse walk over what was recorded, whoever recorded it;
 //! - [`graph`]: that walk over a graph, and the gradients of conditions.
 //!
@@ -12,6 +13,7 @@
 //! Leaves to others: recording (`situ-tensor`), and where gradient ops run.
 
 pub mod elementwise;
+pub mod erased;
 pub mod graph;
 mod program;
 pub mod sweep;

@@ -8,6 +8,7 @@ pub mod binary;
 pub mod cast;
 pub mod conv2d;
 pub mod cross_entropy;
+pub mod custom;
 pub mod dropout;
 pub mod fused;
 pub mod generate;
@@ -38,6 +39,7 @@ pub use binary::{Binary, BinaryKind};
 pub use cast::Cast;
 pub use conv2d::{Conv2d, Conv2dByFilter, Conv2dByInput};
 pub use cross_entropy::{CrossEntropy, SparseCrossEntropy};
+pub use custom::{Custom, Foreign};
 pub use dropout::Dropout;
 pub use fused::{Fused, Program, Register, Step};
 pub use generate::{Eye, Fill, Range};
@@ -102,10 +104,10 @@ macro_rules! ops {
                     given.finish()?;
                     return Ok(Op::$variant(op));
                 })*
-                Err(unknown(name))
+                custom::read(name, attributes).unwrap_or_else(|| Err(unknown(name)))
             }
 
-            /// The names of all ops.
+            /// The names of all ops but those from outside.
             pub fn names() -> impl Iterator<Item = &'static str> {
                 [$($variant::NAMES),*].into_iter().flatten().copied()
             }
@@ -239,6 +241,7 @@ ops! {
     Gather ScatterAdd OneHot
     Fill Range Eye Random
     Fused MatmulBias
+    Custom
 }
 
 /// The error of a name that no op has.

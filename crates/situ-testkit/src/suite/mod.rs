@@ -78,7 +78,9 @@ mod tests {
     fn every_op_family_and_every_function_of_the_tables_has_a_case() {
         let cases = all();
         let kinds: HashSet<OpKind> = cases.iter().map(|c| c.op.kind()).collect();
-        let missing: Vec<_> = OpKind::ALL.iter().filter(|k| !kinds.contains(k)).collect();
+        // Ops from outside bring cases of their own: examples/custom-op has some.
+        let own = OpKind::ALL.iter().filter(|k| **k != OpKind::Custom);
+        let missing: Vec<_> = own.filter(|k| !kinds.contains(k)).collect();
         assert!(missing.is_empty(), "no case for {missing:?}");
         let names: HashSet<&str> = cases.iter().map(|c| c.op.name()).collect();
         let tables = UnaryKind::ALL.iter().map(|k| k.name());
