@@ -16,6 +16,8 @@ pub struct Capabilities {
     pub owns_cores: bool,
     /// What a device lacks runs here before it runs elsewhere: it has every kernel, and is where everything can be in the end.
     pub last_resort: bool,
+    /// Logical devices on it copy to one another without the host: [`crate::Device::copy_from_peer`].
+    pub peers: bool,
     /// It can go away while a program runs: a driver that is reset, a cable that is pulled.
     pub can_be_lost: bool,
 }
@@ -28,6 +30,7 @@ impl Capabilities {
         concurrent: true,
         owns_cores: true,
         last_resort: true,
+        peers: false,
         can_be_lost: false,
     };
 
@@ -38,6 +41,7 @@ impl Capabilities {
         concurrent: false,
         owns_cores: false,
         last_resort: false,
+        peers: false,
         can_be_lost: true,
     };
 }

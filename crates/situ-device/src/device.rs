@@ -231,6 +231,14 @@ pub trait Device: Send + Sync + Debug {
         Ok(None)
     }
 
+    /// Copies the first `bytes` bytes of a region of another logical device on the same physical one into a region of this one, without
+    /// the host: after all that was launched on either before, and before all that is launched on either later. It may return before it
+    /// is done. `false` where that can't be, and nothing was done: then the bytes go through the host.
+    fn copy_from_peer(&self, to: Region<'_>, from: Region<'_>, bytes: usize) -> Result<bool> {
+        let _ = (to, from, bytes);
+        Ok(false)
+    }
+
     /// Waits until all that was launched has run; settles open checks.
     fn sync(&self) -> Result<()>;
 

@@ -1,4 +1,4 @@
-//! One logical GPU: a wgpu device and queue of its own on an adapter.
+//! A wgpu device and queue on an adapter, which the logical GPUs there share: they see each other's buffers, and are lost together.
 //!
 //! Promises: several contexts may share an adapter; no error of the driver becomes a panic; a lost device is
 //! remembered, because calls on it stay silent. A device that rejected work counts as lost: what that work should have written

@@ -14,7 +14,7 @@ use situ_device::{
 };
 use situ_ir::Op;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 /// The same kernels on every GPU; they are compiled when first used.
 static KERNELS: LazyLock<Registry<Kernel>> = LazyLock::new(kernels::registry);
@@ -32,6 +32,8 @@ pub fn physical() -> Vec<Arc<dyn Physical>> {
 pub(crate) struct PhysicalGpu {
     adapter: Adapter,
     description: Description,
+    /// What its logical devices share: one device of the driver's, so that they see each other's memory.
+    shared: Mutex<Weak<Context>>,
 }
 
 impl PhysicalGpu {
@@ -45,7 +47,7 @@ impl PhysicalGpu {
         let binding = adapter.max_binding_bytes >> 20;
         let description = Description {
             kind: DeviceKind::Gpu,
-            capabilities: Capabilities::QUEUE,
+            capabilities: Capabilities { peers: true, ..Capabilities::QUEUE },
             class,
             hardware: adapter.name.clone(),
             driver: Some(adapter.driver.clone()),
@@ -54,7 +56,18 @@ impl PhysicalGpu {
             features: vec![format!("tensors up to {binding} MiB")],
             dtypes: KERNELS.dtypes(),
         };
-        PhysicalGpu { adapter, description }
+        PhysicalGpu { adapter, description, shared: Mutex::default() }
+    }
+
+    /// The driver's device that logical ones share while any of them lives; another one once it is lost.
+    fn context(&self) -> std::result::Result<Arc<Context>, Fault> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(context) = shared.upgrade().filter(|context| context.check().is_ok()) {
+            return Ok(context);
+        }
+        let context = Arc::new(Context::open(&self.adapter)?);
+        *shared = Arc::downgrade(&context);
+        Ok(context)
     }
 }
 
@@ -65,11 +78,11 @@ impl Physical for PhysicalGpu {
 
     fn open(&self, how: &Open) -> Result<Arc<dyn Device>> {
         let asked = || format!("opening {} on {}", how.id, self.adapter.name);
-        let context = Context::open(&self.adapter).map_err(|fault| match fault {
+        let context = self.context().map_err(|fault| match fault {
             Fault::Lost(why) => Error::DeviceLost { device: how.id, why },
             other => Error::config(asked(), other.to_string(), "check the driver with `situ doctor`"),
         })?;
-        let stream = Stream::new(Arc::new(context), &how.budget).map_err(|fault| match fault {
+        let stream = Stream::new(context, &how.budget).map_err(|fault| match fault {
             Fault::OutOfMemory { .. } => Error::config(
                 asked(),
                 format!("its memory limit leaves less than the {FIXED_BYTES} bytes that its queue needs"),
@@ -214,6 +227,23 @@ impl Device for Gpu {
             .and_then(|block| self.stream.begin_read(block, from.offset as u64, bytes as u64))
             .map_err(|fault| self.error("download", fault))?;
         Ok(asked.map(|asked| Box::new(OnItsWay { asked, id: self.id }) as Box<dyn Arriving>))
+    }
+
+    fn copy_from_peer(&self, to: Region<'_>, from: Region<'_>, bytes: usize) -> Result<bool> {
+        let Some(source) = from.block.native::<Held>() else { return Ok(false) };
+        // A device of the driver's sees its own buffers alone, and copies whole words.
+        let is_seen = Arc::ptr_eq(source.stream.context(), self.stream.context());
+        if !is_seen || !from.offset.is_multiple_of(4) {
+            return Ok(false);
+        }
+        let at = from.offset as u64;
+        block_of(to, &self.stream)
+            .and_then(|block| {
+                let to = (block, to.offset as u64);
+                self.stream.copy_from(&source.stream, (&source.block, at), to, bytes as u64)
+            })
+            .map_err(|fault| self.error("copy", fault))?;
+        Ok(true)
     }
 
     fn sync(&self) -> Result<()> {

@@ -325,6 +325,26 @@ impl Stream {
         Ok(())
     }
 
+    /// Copies bytes between blocks of two streams on one device; offsets are multiples of 4, and so much is copied that the length is one,
+    /// too: what lies behind the end is padding of the same tensors.
+    pub(crate) fn copy_from(
+        &self,
+        source: &Stream,
+        from: (&Block, u64),
+        to: (&Block, u64),
+        bytes: u64,
+    ) -> Result<(), Fault> {
+        self.context.check()?;
+        // Both submit to one queue: what makes the bytes goes first.
+        source.flush()?;
+        let mut batch = self.lock();
+        let padded = bytes.next_multiple_of(4);
+        let encoder = self.encoder(&mut batch);
+        encoder.copy_buffer_to_buffer(&from.0.buffer, from.1, &to.0.buffer, to.1, Some(padded));
+        // And the copy before anything that overwrites them.
+        self.submit(&mut batch)
+    }
+
     /// Sets `bytes` bytes at `offset` to zero; both are multiples of 4.
     pub(crate) fn clear(&self, block: &Block, offset: u64, bytes: u64) -> Result<(), Fault> {
         self.context.check()?;

@@ -39,6 +39,29 @@ impl Cause {
     }
 }
 
+/// Which way the bytes of a copy went.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
+pub enum Route {
+    /// Between the host and a device, or within the host.
+    #[default]
+    Link,
+    /// From one device to another without the host. Its time is what it took to hand it over: the devices do it in their turn.
+    Peer,
+    /// From one device to another by way of the host's memory.
+    ThroughHost,
+}
+
+impl Route {
+    /// What is said of it behind the devices' names; nothing where it goes without saying.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Route::Link => "",
+            Route::Peer => " directly",
+            Route::ThroughHost => " through the host",
+        }
+    }
+}
+
 /// What happened at one line of the program, between two devices, for one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
@@ -48,6 +71,8 @@ pub struct Entry {
     pub from: DeviceId,
     /// To where; for a fallback, the device that ran it.
     pub to: DeviceId,
+    /// Which way the bytes went.
+    pub route: Route,
     /// The op that needed it.
     pub op: &'static str,
     /// The line of the program.
@@ -60,13 +85,14 @@ pub struct Entry {
     pub seconds: f64,
 }
 
-type Key = (Cause, DeviceId, DeviceId, &'static str, Location);
+type Key = (Cause, DeviceId, DeviceId, Route, &'static str, Location);
 
 /// One copy of a plan.
 #[derive(Debug)]
 pub(crate) struct PlannedCopy {
     pub(crate) from: DeviceId,
     pub(crate) to: DeviceId,
+    pub(crate) route: Route,
     pub(crate) op: &'static str,
     pub(crate) location: Location,
     pub(crate) bytes: usize,
@@ -91,8 +117,8 @@ impl Book {
     #[cold]
     pub(crate) fn tell(&self, copy: usize, seconds: f64, recordings: &Recordings) {
         if let Some((copy, ..)) = self.copies.get(copy) {
-            let PlannedCopy { from, to, op, location, bytes } = *copy;
-            recordings.booked(Cause::Implicit, from, to, op, location, bytes, seconds);
+            let PlannedCopy { from, to, route, op, location, bytes } = *copy;
+            recordings.booked(Cause::Implicit, (from, to, route), op, location, bytes, seconds);
         }
     }
 
@@ -152,7 +178,7 @@ impl Ledger {
             for (copy, count, nanoseconds) in &book.copies {
                 let times = count.swap(0, Relaxed);
                 if times > 0 {
-                    let key = (Cause::Implicit, copy.from, copy.to, copy.op, copy.location);
+                    let key = (Cause::Implicit, copy.from, copy.to, copy.route, copy.op, copy.location);
                     let sums = entries.entry(key).or_default();
                     sums.0 += times;
                     sums.1 += times * copy.bytes as u64;
@@ -173,7 +199,7 @@ impl Ledger {
         seconds: f64,
     ) {
         let mut entries = self.entries();
-        let sums = entries.entry((Cause::Fallback, wanted, ran, op, location)).or_default();
+        let sums = entries.entry((Cause::Fallback, wanted, ran, Route::Link, op, location)).or_default();
         sums.0 += 1;
         sums.2 += seconds;
     }
@@ -197,18 +223,17 @@ impl Ledger {
     pub(crate) fn book(
         &self,
         cause: Cause,
-        from: DeviceId,
-        to: DeviceId,
+        (from, to, route): (DeviceId, DeviceId, Route),
         op: &'static str,
         location: Location,
         bytes: usize,
         seconds: f64,
     ) {
         if self.recordings.is_on() {
-            self.recordings.booked(cause, from, to, op, location, bytes, seconds);
+            self.recordings.booked(cause, (from, to, route), op, location, bytes, seconds);
         }
         let mut entries = self.entries();
-        let sums = entries.entry((cause, from, to, op, location)).or_default();
+        let sums = entries.entry((cause, from, to, route, op, location)).or_default();
         sums.0 += 1;
         sums.1 += bytes as u64;
         sums.2 += seconds;
@@ -219,10 +244,11 @@ impl Ledger {
         let entries = self.entries();
         let mut list: Vec<Entry> = entries
             .iter()
-            .map(|(&(cause, from, to, op, location), &(count, bytes, seconds))| Entry {
+            .map(|(&(cause, from, to, route, op, location), &(count, bytes, seconds))| Entry {
                 cause,
                 from,
                 to,
+                route,
                 op,
                 location,
                 count,
@@ -271,10 +297,11 @@ impl fmt::Display for LedgerReport {
         for e in &self.entries {
             writeln!(
                 f,
-                "{:>13}  {} -> {}  {:>6}×  {:>10}  {:>9}  {} at {}",
+                "{:>13}  {} -> {}{}  {:>6}×  {:>10}  {:>9}  {} at {}",
                 e.cause.name(),
                 e.from,
                 e.to,
+                e.route.phrase(),
                 e.count,
                 situ_core::reason::bytes(e.bytes as usize),
                 seconds(e.seconds),

@@ -30,7 +30,7 @@ pub use config::{LogicalConfig, PlacementRule, Variants};
 pub use configure::PhysicalDevice;
 pub use costs::CostModel;
 pub use host::{host_out_of_memory, zeroed};
-pub use ledger::{Cause, Entry, LedgerReport};
+pub use ledger::{Cause, Entry, LedgerReport, Route};
 pub use logical::LogicalDevice;
 pub use notice::{Listener, Notice, Topic};
 pub use pool::MemoryInfo;

@@ -124,6 +124,11 @@ impl LogicalDevice {
         self.profile.capabilities.queued
     }
 
+    /// Whether bytes go between it and the other without the host.
+    pub(crate) fn is_peer_of(&self, other: &LogicalDevice) -> bool {
+        self.profile.capabilities.peers && Arc::ptr_eq(&self.physical, &other.physical)
+    }
+
     /// What is known of the part of the hardware that it uses: its cores and threads, where it does not use all. This is what a
     /// calibration is for.
     pub fn profile(&self) -> &Description {
@@ -384,11 +389,12 @@ impl Holder for LogicalDevice {
     }
 }
 
-/// Seconds to copy so many bytes from one device to another: over the link of each end that is not the host.
+/// Seconds to copy so many bytes from one device to another: within their hardware, or over the link of each end that is not the host.
 pub(crate) fn copy_seconds(from: &LogicalDevice, to: &LogicalDevice, bytes: usize) -> f64 {
     match (from.is_host(), to.is_host()) {
         (true, _) => to.costs().upload.seconds(bytes),
         (_, true) => from.costs().download.seconds(bytes),
+        _ if to.is_peer_of(from) => to.costs().peer().seconds(bytes),
         _ => from.costs().download.seconds(bytes) + to.costs().upload.seconds(bytes),
     }
 }

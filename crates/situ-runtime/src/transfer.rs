@@ -1,7 +1,7 @@
 //! Copies between devices and to the program. Every one is booked in the ledger.
 
 use crate::config::Table;
-use crate::ledger::{Cause, Ledger};
+use crate::ledger::{Cause, Ledger, Route};
 use crate::logical::LogicalDevice;
 use crate::storage::{Checks, DeviceTensor};
 use situ_core::error::Data;
@@ -158,8 +158,7 @@ pub(crate) fn read(ledger: &Ledger, tensor: &DeviceTensor, into: &mut [u8], call
         let to = situ_core::DeviceId::CPU0;
         ledger.book(
             Cause::Read,
-            logical.id(),
-            to,
+            (logical.id(), to, Route::Link),
             "read",
             caller.location(),
             into.len(),
@@ -205,20 +204,6 @@ pub(crate) fn copy(
     if let Some(kept) = tensor.replica_on(to.id()) {
         return Ok(kept);
     }
-    let source_is_host = tensor.logical_device().is_host();
-    if !source_is_host && !to.is_host() {
-        // No device sees another's memory: through the host, as two booked copies.
-        let host = table.devices.iter().find(|d| d.is_host());
-        let host = host.ok_or_else(|| {
-            Error::config(
-                format!("copy {from} -> {}", to.id()),
-                "no CPU is visible to copy through",
-                "make CPU:0 visible",
-            )
-        })?;
-        let staged = copy(table, ledger, tensor, host, purpose)?;
-        return copy(table, ledger, &staged, to, purpose);
-    }
     let start = Instant::now();
     let source = match dense(tensor, purpose.caller) {
         // No memory or no kernel to make a view dense where it is: all that it looks at goes, and it is a view there too.
@@ -232,7 +217,11 @@ pub(crate) fn copy(
     };
     let bytes = source.tensor_type().bytes();
     let mut out = to.tensor(source.tensor_type(), purpose.op, purpose.reason)?;
-    if bytes > 0 {
+    let source_is_host = source.logical_device().is_host();
+    let mut route = Route::Link;
+    if !source_is_host && !to.is_host() {
+        route = between(table, &source, &out, purpose)?;
+    } else if bytes > 0 {
         if source_is_host {
             // SAFETY: a tensor's memory is written only by the launch that made it, which has ended on a CPU.
             let data = unsafe { host_bytes(&elements(&source), bytes) };
@@ -248,9 +237,38 @@ pub(crate) fn copy(
     }
     out.checks = open_checks(&source)?;
     let seconds = start.elapsed().as_secs_f64();
-    ledger.book(purpose.cause, from, to.id(), purpose.op, purpose.caller.location(), bytes, seconds);
+    ledger.book(purpose.cause, (from, to.id(), route), purpose.op, purpose.caller.location(), bytes, seconds);
     tensor.keep_replica(&out);
     Ok(out)
+}
+
+/// Copies a dense tensor from one device to another, neither of which is the host: directly where they see each other's memory.
+fn between(table: &Table, source: &DeviceTensor, out: &DeviceTensor, purpose: Purpose) -> Result<Route> {
+    let (from, to) = (source.logical_device(), out.logical_device());
+    let bytes = source.tensor_type().bytes();
+    let are_peers = to.is_peer_of(from);
+    if bytes == 0 {
+        return Ok(if are_peers { Route::Peer } else { Route::ThroughHost });
+    }
+    let region = out.storage.region();
+    if are_peers && to.device()?.copy_from_peer(region, elements(source), bytes)? {
+        return Ok(Route::Peer);
+    }
+    let host = table.devices.iter().find(|d| d.is_host()).ok_or_else(|| {
+        Error::config(
+            format!("copy {} -> {}", from.id(), to.id()),
+            "no CPU is visible to copy through",
+            "make CPU:0 visible",
+        )
+    })?;
+    // In memory of the host's device, so that it counts towards its limit.
+    let staged = host.tensor(source.tensor_type(), purpose.op, purpose.reason)?;
+    let start = staged.storage.region().host().ok_or_else(|| unaddressable(host.id()))?;
+    // SAFETY: the memory was just allocated for `staged`, which nobody else has seen.
+    let through = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), bytes) };
+    from.device()?.download(elements(source), through)?;
+    to.device()?.upload(region, through)?;
+    Ok(Route::ThroughHost)
 }
 
 /// Host data as a tensor on `to`.
@@ -272,8 +290,7 @@ pub(crate) fn upload(
         let from = situ_core::DeviceId::CPU0;
         ledger.book(
             Cause::Upload,
-            from,
-            to.id(),
+            (from, to.id(), Route::Link),
             "constant",
             caller.location(),
             bytes.len(),

@@ -8,6 +8,7 @@ use super::devices::Devices;
 use super::plans::Plans;
 use situ_core::{DeviceId, DeviceKind};
 use situ_device::Timing;
+use situ_runtime::Route;
 use situ_runtime::function::StepKind;
 use situ_runtime::recording::{Entry, Recorded};
 use std::collections::HashMap;
@@ -55,6 +56,8 @@ impl Clocks {
                     for (step, what) in plans.steps(plan).iter().enumerate() {
                         let times = call.times(step);
                         match what.kind {
+                            // It waits for nobody.
+                            StepKind::Copy { is_queued: true, .. } => {}
                             StepKind::Copy { from, asked, .. } => {
                                 // What was launched after the bytes were asked for may still run when they are there.
                                 let asking = asked.and_then(|n| plans.asking(plan, n));
@@ -75,6 +78,7 @@ impl Clocks {
                         note(eager.device, Seen::Launched { queued: eager.start, span });
                     }
                 }
+                Entry::Copy(copy) if copy.route == Route::Peer => {}
                 Entry::Copy(copy) => note(copy.from, Seen::Drained { began: copy.start, ended: copy.end }),
                 Entry::Fallback(_) | Entry::Memory(_) | Entry::Traced(_) | Entry::Placed(_) => {}
             }

@@ -150,7 +150,7 @@ impl Gathering {
                     self.launch(launch, what.device, call.timing(step), expected);
                 }
                 StepKind::Ask(_) => {}
-                StepKind::Copy { from, bytes, reader, asked } => {
+                StepKind::Copy { from, bytes, reader, asked, .. } => {
                     let planned = self.plans.copy(plan, step);
                     // A queue that can't be asked ahead has copied when it was asked.
                     let asking = asked.and_then(|n| self.plans.asking(plan, n)).map(|ask| call.times(ask));

@@ -134,6 +134,12 @@ impl CostModel {
         &self.lines[class as usize]
     }
 
+    /// Copies between logical devices on its hardware, without the host: each byte is read and written there, as by an op that moves.
+    pub fn peer(&self) -> LinkCost {
+        let line = self.line(WorkClass::Move);
+        LinkCost { latency: line.launch, per_byte: 2.0 * line.per_byte }
+    }
+
     /// Seconds this work takes, once its inputs are there.
     #[inline]
     pub fn compute(&self, work: &Work) -> f64 {

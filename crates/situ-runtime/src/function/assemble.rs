@@ -104,6 +104,11 @@ pub(crate) fn assemble(
             .filter(|&b| buffers[b].device == index && now[b] == b)
             .filter(|&b| matches!(buffers[b].memory, Memory::Arena { .. }))
             .collect();
+        // A device that holds nothing of the plan is not opened for it.
+        if inside.is_empty() {
+            arenas.push(Vec::new());
+            continue;
+        }
         let lives: Vec<Lived> =
             inside.iter().map(|&b| Lived { bytes: buffers[b].bytes, life: lives[b].clone() }).collect();
         let (alignment, chunk) =
@@ -221,7 +226,7 @@ fn ask_ahead(
             continue;
         };
         let source = buffers[from.buffer].device;
-        if devices[source].is_host() {
+        if devices[source].is_host() || !devices[draft.device].is_host() {
             rest.push(Some(draft));
             continue;
         }
@@ -257,6 +262,10 @@ fn choose_lane(
     }
     if let Action::Copy { from, .. } = &draft.action {
         let source = buffers[from.buffer].device;
+        // Without the host it is a launch among others of the device that takes it.
+        if !devices[source].is_host() && !devices[draft.device].is_host() {
+            return LaneKey::Device(draft.device, 0);
+        }
         // Reading back waits for the queue: a lane of its own, so that more work can be queued meanwhile.
         return if devices[source].is_host() {
             LaneKey::Upload(draft.device)

@@ -57,6 +57,7 @@ impl Costing<'_> {
         let mut builder = ProblemBuilder::new();
         self.machine(&mut builder, graph, candidates);
         let mut number: Vec<NodeIndex> = Vec::with_capacity(graph.nodes().len());
+        let used: Vec<bool> = (0..self.devices.len()).map(|device| is_used(candidates, device)).collect();
         let mut edges: Vec<(NodeIndex, NodeIndex, f64)> = Vec::new();
         let mut kept: Vec<(usize, usize)> = Vec::new();
         let link = |edges: &mut Vec<(NodeIndex, NodeIndex, f64)>, from, to, bytes: f64| match edges
@@ -73,7 +74,7 @@ impl Costing<'_> {
                 continue;
             };
             let bytes: usize = node.types.iter().map(|t| t.bytes()).sum();
-            if matches!(node.content, Content::Capture(_)) && self.keeps(bytes) {
+            if matches!(node.content, Content::Capture(_)) && self.keeps(bytes, &used) {
                 // No node: nobody waits for it, and it takes memory wherever it is read.
                 kept.push((number.len(), builder.resident(format!("capture {}", id.0), bytes as f64)));
                 number.push(NodeIndex::MAX);
@@ -127,9 +128,10 @@ impl Costing<'_> {
     }
 
     /// Whether a captured tensor is on every device that reads it, for good.
-    fn keeps(&self, bytes: usize) -> bool {
+    fn keeps(&self, bytes: usize, used: &[bool]) -> bool {
         let too_large = |d: &Arc<LogicalDevice>| matches!(able::fits(d, bytes), Err(Lacking::Size(_)));
-        self.keeps_captures && bytes > 0 && !self.devices.iter().any(too_large)
+        let mut used = self.devices.iter().zip(used).filter(|(_, used)| **used);
+        self.keeps_captures && bytes > 0 && !used.any(|(d, _)| too_large(d))
     }
 
     fn machine(&self, builder: &mut ProblemBuilder, graph: &Graph, candidates: &[Option<Candidates>]) {
@@ -156,8 +158,14 @@ impl Costing<'_> {
         }
         for (from, a) in self.devices.iter().enumerate() {
             for (to, b) in self.devices.iter().enumerate() {
-                if from != to && (a.is_host() || b.is_host()) {
-                    let link = if a.is_host() { b.costs().upload } else { a.costs().download };
+                if from != to && (a.is_host() || b.is_host() || b.is_peer_of(a)) {
+                    let link = if b.is_peer_of(a) {
+                        b.costs().peer()
+                    } else if a.is_host() {
+                        b.costs().upload
+                    } else {
+                        a.costs().download
+                    };
                     builder.link(from, to, link.latency, 1.0 / link.per_byte, None);
                 }
             }
@@ -165,6 +173,10 @@ impl Costing<'_> {
     }
 
     fn largest_workspace(&self, graph: &Graph, candidates: &[Option<Candidates>], device: usize) -> f64 {
+        // One that nothing can be on is not opened to be asked.
+        if !is_used(candidates, device) {
+            return 0.0;
+        }
         let Ok(target) = self.devices[device].device() else { return 0.0 };
         let of = |(id, node): (situ_ir::NodeId, &Node)| {
             let Content::Op(op) = &node.content else { return 0 };
@@ -190,6 +202,11 @@ impl Costing<'_> {
             _ => seconds_on(logical, graph, node),
         }
     }
+}
+
+/// Whether anything may be on that device.
+fn is_used(candidates: &[Option<Candidates>], device: usize) -> bool {
+    candidates.iter().flatten().any(|c| c.devices.contains(&device))
 }
 
 /// Seconds a node takes on a device once its inputs are there, by the device's model.

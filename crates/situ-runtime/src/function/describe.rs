@@ -55,6 +55,8 @@ pub enum StepKind {
         reader: NodeId,
         /// Which of the steps that ask ahead has asked for it.
         asked: Option<usize>,
+        /// Whether it goes from one queue to another, so that it is not done when the step is over.
+        is_queued: bool,
     },
     /// Asks a queue for bytes that a copy will wait for; which one, by number.
     Ask(usize),
@@ -187,11 +189,15 @@ impl Blueprint {
         let kind = match &step.action {
             Action::Launch { .. } => StepKind::Launch,
             Action::Ask { sent, .. } => StepKind::Ask(*sent),
-            Action::Copy { from, reader, sent, .. } => StepKind::Copy {
+            Action::Copy { from, to, reader, sent, .. } => StepKind::Copy {
                 from: self.plan.devices[self.plan.buffers[from.buffer].device].id(),
                 bytes: from.bytes(),
                 reader: *reader,
                 asked: *sent,
+                is_queued: [from, to]
+                    .map(|o| &self.plan.devices[self.plan.buffers[o.buffer].device])
+                    .iter()
+                    .all(|d| !d.is_host()),
             },
             Action::Cond { .. } | Action::While { .. } => StepKind::Branch,
         };

@@ -379,9 +379,17 @@ impl<R: Recorder> Run<'_, R> {
                 let data = unsafe { transfer::host_bytes(&read, bytes) };
                 let data = data.ok_or_else(|| transfer::unaddressable(self.plan.devices[source].id()))?;
                 self.device(target)?.upload(write, data)?;
-            } else {
+            } else if self.plan.devices[target].is_host() {
                 let read = self.frame.region(from.buffer)?;
                 self.device(source)?.download(read, self.host_memory(to, &write, bytes)?)?;
+            } else {
+                let read = self.frame.region(from.buffer)?;
+                if !self.device(target)?.copy_from_peer(write, read, bytes)? {
+                    // One of them was lost and opened again since, on its own.
+                    let mut through = crate::host::zeroed("copy", bytes)?;
+                    self.device(source)?.download(read, &mut through)?;
+                    self.device(target)?.upload(write, &through)?;
+                }
             }
         }
         let seconds = clock.elapsed().as_secs_f64();

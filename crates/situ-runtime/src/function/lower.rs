@@ -352,8 +352,9 @@ impl Lowering<'_> {
             return Ok(copy);
         }
         self.host.allow_copy(reader, from, device, home.bytes())?;
-        if !self.devices[from].is_host() && !self.devices[device].is_host() {
-            // No GPU sees another's memory: through the host.
+        let [source, target] = [from, device].map(|d| &self.devices[d]);
+        if !source.is_host() && !target.is_host() && !target.is_peer_of(source) {
+            // Neither sees the other's memory: through the host.
             let host = self.host_device(node)?;
             let staged = self.on(value, host, node)?;
             let source = self.densely(value, staged, host, node, true)?;

@@ -1,6 +1,6 @@
 //! The plan: what the executor runs, written out in full.
 
-use crate::ledger::PlannedCopy;
+use crate::ledger::{PlannedCopy, Route};
 use crate::logical::LogicalDevice;
 use situ_core::{DType, DeviceId, Layout, Location, Reason};
 use situ_device::{Device, KernelId};
@@ -230,10 +230,11 @@ impl Plan {
     fn add_copies(&self, copies: &mut Vec<(usize, PlannedCopy)>) {
         for step in self.lanes.iter().flat_map(|lane| &lane.steps) {
             if let Action::Copy { from, to, number, .. } = &step.action {
-                let id = |operand: &Operand| self.devices[self.buffers[operand.buffer].device].id();
+                let [source, target] = [from, to].map(|o| &self.devices[self.buffers[o.buffer].device]);
+                let route = if source.is_host() || target.is_host() { Route::Link } else { Route::Peer };
                 let location = step.source.0.unwrap_or_else(|| Location::here());
-                let (from, to, bytes) = (id(from), id(to), from.bytes());
-                copies.push((*number, PlannedCopy { from, to, op: "function", location, bytes }));
+                let (from, to, bytes) = (source.id(), target.id(), from.bytes());
+                copies.push((*number, PlannedCopy { from, to, route, op: "function", location, bytes }));
             }
             step.action.nested().for_each(|inner| inner.plan.add_copies(copies));
         }

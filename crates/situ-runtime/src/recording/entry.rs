@@ -3,7 +3,7 @@
 use super::stamps::{Stamps, StepTimes};
 use super::{nanoseconds, this_thread};
 use crate::function::Blueprint;
-use crate::ledger::Cause;
+use crate::ledger::{Cause, Route};
 use crate::logical::LogicalDevice;
 use situ_core::{DeviceId, DeviceSpec, Location, Reason, ScopeName, TensorType};
 use situ_device::Timing;
@@ -132,6 +132,8 @@ pub struct CopyEntry {
     pub from: DeviceId,
     /// To where.
     pub to: DeviceId,
+    /// Which way the bytes went.
+    pub route: Route,
     /// The op that needed it.
     pub op: &'static str,
     /// The line of the program.

@@ -2,7 +2,7 @@
 
 use super::entry::{CopyEntry, Entry, FallbackEntry};
 use super::{nanoseconds, this_thread};
-use crate::ledger::Cause;
+use crate::ledger::{Cause, Route};
 use crate::runtime::Runtime;
 use situ_core::{DeviceId, Location, Reason};
 use situ_device::Timing;
@@ -125,8 +125,7 @@ impl Recordings {
     pub(crate) fn booked(
         &self,
         cause: Cause,
-        from: DeviceId,
-        to: DeviceId,
+        (from, to, route): (DeviceId, DeviceId, Route),
         op: &'static str,
         location: Location,
         bytes: usize,
@@ -134,7 +133,7 @@ impl Recordings {
     ) {
         let (end, thread) = (nanoseconds(), this_thread());
         let start = end.saturating_sub((seconds * 1e9) as u64);
-        self.take(Entry::Copy(CopyEntry { cause, from, to, op, location, bytes, thread, start, end }));
+        self.take(Entry::Copy(CopyEntry { cause, from, to, route, op, location, bytes, thread, start, end }));
     }
 
     /// Gives everybody a fallback that no other entry tells of.

@@ -9,6 +9,7 @@ mod ledger;
 mod listening;
 mod lost_device;
 mod memory;
+mod peers;
 mod placement;
 mod policy;
 mod queued_errors;

@@ -21,6 +21,7 @@ pub struct Controls {
     blocks: AtomicUsize,
     launches: AtomicUsize,
     opened: AtomicUsize,
+    peer_copies: AtomicUsize,
 }
 
 impl Controls {
@@ -87,6 +88,15 @@ impl Controls {
     /// Logical devices opened so far.
     pub fn opened(&self) -> usize {
         self.opened.load(Relaxed)
+    }
+
+    /// Copies between its logical devices without the host so far.
+    pub fn peer_copies(&self) -> usize {
+        self.peer_copies.load(Relaxed)
+    }
+
+    pub(super) fn count_peer_copy(&self) {
+        self.peer_copies.fetch_add(1, Relaxed);
     }
 
     pub(super) fn count_open(&self) {

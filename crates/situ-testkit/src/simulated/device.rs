@@ -1,7 +1,7 @@
 //! The simulated device behind the seam.
 
 use super::controls::{Controls, Fault};
-use super::memory::{Held, HeldArg, hide};
+use super::memory::{Held, HeldArg, Home, hide, home_of};
 use super::physical::Nature;
 use super::queue::{Launch, Queue, Work};
 use situ_core::{DeviceId, Error, Layout, Reservation, Result, TensorType};
@@ -126,7 +126,8 @@ impl Device for Simulated {
         if !self.controls.grant_block() {
             return Err("the simulated driver refused".to_string());
         }
-        self.inner.allocate(bytes).map(hide)
+        let (queue, inner, delay) = (self.queue.clone(), self.inner.clone(), self.nature.delay);
+        self.inner.allocate(bytes).map(|block| hide(block, Home { queue, inner, delay }))
     }
 
     fn max_block(&self) -> usize {
@@ -188,6 +189,19 @@ impl Device for Simulated {
         self.submit(Work::Read(from, bytes, left.clone()))?;
         let (queue, inner, delay) = (self.queue.clone(), self.inner.clone(), self.nature.delay);
         Ok(Some(Box::new(Asked { left, queue, inner, delay, id: self.id, controls: self.controls.clone() })))
+    }
+
+    fn copy_from_peer(&self, to: Region<'_>, from: Region<'_>, bytes: usize) -> Result<bool> {
+        self.alive()?;
+        let Some((home, held)) = home_of(from).zip(Held::of(from)) else { return Ok(false) };
+        // What makes the bytes has run when they are taken; a real queue would only come behind it.
+        home.drain()?;
+        let mut taken = vec![0; bytes];
+        home.inner.download(held.region(), &mut taken)?;
+        let to = Held::of(to).ok_or_else(|| self.foreign("copy"))?;
+        self.controls.count_peer_copy();
+        self.submit(Work::Upload(to, taken))?;
+        Ok(true)
     }
 
     fn sync(&self) -> Result<()> {

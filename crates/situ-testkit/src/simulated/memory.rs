@@ -1,16 +1,42 @@
 //! Memory that only the simulated device can address: a block of the CPU's, hidden.
 
-use situ_core::{DType, Layout};
-use situ_device::{Arg, Block, Region};
-use std::sync::Arc;
+use super::queue::Queue;
+use situ_core::{DType, Layout, Result};
+use situ_device::{Arg, Block, Device, Region};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What a simulated block owns. Queued work holds it too, so that memory given back early is never reused under it.
 #[derive(Debug)]
-struct Hidden(Arc<Block>);
+struct Hidden {
+    block: Arc<Block>,
+    home: Home,
+}
+
+/// Whose memory it is: the queue that writes it, and what runs that.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    pub(super) queue: Arc<Mutex<Queue>>,
+    pub(super) inner: Arc<dyn Device>,
+    pub(super) delay: Duration,
+}
+
+impl Home {
+    /// Runs what is queued.
+    pub(super) fn drain(&self) -> Result<()> {
+        let mut queue = self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        queue.run(&*self.inner, self.delay)
+    }
+}
 
 /// A block of the CPU's without its address.
-pub(super) fn hide(block: Block) -> Block {
-    Block::on_device(block.bytes(), Box::new(Hidden(Arc::new(block))))
+pub(super) fn hide(block: Block, home: Home) -> Block {
+    Block::on_device(block.bytes(), Box::new(Hidden { block: Arc::new(block), home }))
+}
+
+/// Whose memory a region is; `None` for memory of no simulated device.
+pub(super) fn home_of<'a>(region: Region<'a>) -> Option<&'a Home> {
+    region.block.native::<Hidden>().map(|hidden| &hidden.home)
 }
 
 /// Part of a hidden block, held.
@@ -25,7 +51,7 @@ impl Held {
     /// The hidden memory of a region; `None` for memory of another device.
     pub(super) fn of(region: Region<'_>) -> Option<Held> {
         let hidden = region.block.native::<Hidden>()?;
-        Some(Held { block: hidden.0.clone(), offset: region.offset, bytes: region.bytes })
+        Some(Held { block: hidden.block.clone(), offset: region.offset, bytes: region.bytes })
     }
 
     /// As the CPU's kernels see it.

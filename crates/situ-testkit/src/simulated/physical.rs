@@ -119,6 +119,12 @@ impl SimulatedGpu {
         self
     }
 
+    /// Its logical devices copy to one another without the host.
+    pub fn with_peers(mut self) -> SimulatedGpu {
+        self.description.capabilities.peers = true;
+        self
+    }
+
     /// Holds so many bytes of its budget for staging from the start.
     pub fn staging(mut self, bytes: usize) -> SimulatedGpu {
         self.nature.staging = bytes;
