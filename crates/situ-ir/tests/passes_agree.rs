@@ -6,7 +6,7 @@ mod random_graph;
 
 use interpreter::{Array, Interpreter, is_finite, run, same};
 use random_graph::{Purpose, Rng, graph};
-use situ_core::{Axes, DType, Scalar, Shape, TensorType};
+use situ_core::{Axes, DType, Request, Scalar, Shape, TensorType};
 use situ_ir::ops::{Binary, BinaryKind, Reduce, ReduceKind, Softmax, Unary, UnaryKind};
 use situ_ir::passes::{GROUP, Options, Report, SIMPLIFY, group, optimize};
 use situ_ir::{Graph, GraphBuilder, Op};
@@ -55,7 +55,7 @@ fn optimized(graph: &Graph, data: &Data, options: &Options, seed: u64) -> (Graph
     let mut evaluator = Interpreter { captures: data.captures.clone(), reads: seed.is_multiple_of(2) };
     let (simple, mut reports) = optimize(graph, options, &mut evaluator).unwrap();
     // Some devices have every joined op, some only those of one dtype.
-    let supports = |op: &Op, inputs: &[TensorType], _: &[TensorType]| {
+    let supports = |op: &Op, inputs: &[TensorType], _: &[TensorType], _: &Request| {
         !seed.is_multiple_of(3)
             || (!matches!(op, Op::MatmulBias(_)) && inputs.iter().all(|t| t.dtype != DType::F64))
     };
@@ -127,8 +127,8 @@ fn simplified_graphs_are_left_alone() {
         let (twice, reports) = optimize(&once, &options, &mut evaluator).unwrap();
         assert_eq!(once, twice, "seed {seed}");
         assert!(reports.iter().all(|r| r.did.is_empty()), "seed {seed}: {reports:?}");
-        let (grouped, _) = group(&once, &options, &|_, _, _| true).unwrap();
-        let (again, _) = group(&grouped, &options, &|_, _, _| true).unwrap();
+        let (grouped, _) = group(&once, &options, &|_, _, _, _| true).unwrap();
+        let (again, _) = group(&grouped, &options, &|_, _, _, _| true).unwrap();
         assert_eq!(grouped, again, "seed {seed}");
     }
 }

@@ -168,7 +168,7 @@ impl<'a> Groups<'a> {
         let op = joined.op.as_ref().map_err(|error| Why::Broken(error.to_string()))?;
         let inputs: Vec<_> = joined.inputs.iter().map(|v| self.graph.type_of(*v)).collect();
         let outputs: Vec<_> = joined.outputs.iter().map(|v| self.graph.type_of(*v)).collect();
-        if !(self.supports)(op, &inputs, &outputs) {
+        if !(self.supports)(op, &inputs, &outputs, &request) {
             return Err(Why::Kernel);
         }
         // Last, because joining goes by the marks that it leaves.

@@ -82,7 +82,7 @@ impl Rule for Join<'_> {
 impl Join<'_> {
     fn has(&self, site: &Site<'_>, op: &Op, biased: &Biased) -> bool {
         let types: Vec<TensorType> = biased.inputs.iter().map(|v| site.graph.type_of(*v)).collect();
-        op.infer(&types).is_ok_and(|outputs| (self.supports)(op, &types, &outputs))
+        op.infer(&types).is_ok_and(|outputs| (self.supports)(op, &types, &outputs, &site.node().request))
     }
 
     /// Whether the one reader is an activation that will take the bias with it.

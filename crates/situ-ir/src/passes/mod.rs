@@ -29,13 +29,14 @@ pub use report::{Note, Report};
 
 use crate::graph::Graph;
 use crate::ops::Op;
-use situ_core::{Result, TensorType};
+use situ_core::{Request, Result, TensorType};
 
-/// Whether the devices at hand would run an op on inputs of these types (first list) to outputs of these (second).
+/// Whether the devices at hand would run an op on inputs of these types (first list) to outputs of these (second), where the scopes around
+/// it ask for this.
 ///
 /// Asked only of ops that a pass would make out of others; it should say yes only where every device that could run the parts can
-/// run the whole, so that grouping takes no choice away from placement.
-pub type Supports<'a> = dyn Fn(&Op, &[TensorType], &[TensorType]) -> bool + 'a;
+/// run the whole, so that grouping takes no choice away from placement. Devices that the scopes leave out have no say.
+pub type Supports<'a> = dyn Fn(&Op, &[TensorType], &[TensorType], &Request) -> bool + 'a;
 
 /// What passes may use besides the graph.
 #[allow(missing_debug_implementations, reason = "it holds callbacks")]

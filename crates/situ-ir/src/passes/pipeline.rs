@@ -74,7 +74,7 @@ pub fn optimize(
     options: &Options,
     evaluator: &mut dyn Evaluate,
 ) -> Result<(Graph, Vec<Report>)> {
-    let mut context = Context { options, evaluator, supports: &|_, _, _| false };
+    let mut context = Context { options, evaluator, supports: &|_, _, _, _| false };
     run(graph, SIMPLIFY, options.rounds.max(1), &mut context)
 }
 

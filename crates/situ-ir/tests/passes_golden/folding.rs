@@ -156,7 +156,7 @@ function(%0: f32[4, 4]) captures(%1: f32[], %2: f32[4, 4]) {
   %10 = sin(%9)
   return %5, %4, %8, %10, %0, %6
 }";
-    let (after, report) = pass_with("fold", text, &|_, _, _| true, &mut evaluator);
+    let (after, report) = pass_with("fold", text, &|_, _, _, _| true, &mut evaluator);
     assert_eq!(evaluator.asked, ["matmul of 2 gives [f32[4, 4]]", "mul of 2 gives [f32[4, 4]]"]);
     let (after, _) = pass("dead_code", &after);
     assert_eq!(

@@ -82,7 +82,7 @@ function(%0: f32[8, 5], %1: f32[5, 4], %2: f32[4]) {
     );
     has(&report.did, "%5 leaky_relu: 3 ops become one product");
     has(&report.nearly, "%10 bias_add: kept beside its product: the product stands under another scope");
-    let (after, report) = pass_with("matmul_bias", text, &|_, _, _| false, &mut NoEvaluation);
+    let (after, report) = pass_with("matmul_bias", text, &|_, _, _, _| false, &mut NoEvaluation);
     assert!(!after.contains("matmul_bias"));
     has(&report.nearly, "%8 add: kept beside its product: no device at hand joins them");
 }
@@ -102,7 +102,7 @@ function(%0: f32[8, 4], %1: f32[4], %2: f32[8, 4]) {
 }"
     .parse()
     .unwrap();
-    let (after, reports) = group(&graph, &Options::default(), &|_, _, _| true).unwrap();
+    let (after, reports) = group(&graph, &Options::default(), &|_, _, _, _| true).unwrap();
     assert_eq!(
         after.to_string(),
         "\
@@ -151,7 +151,7 @@ function(%0: f32[64]) variables(%1: f32[64], %2: f32[64], %3: f32[64]) {
 }"
     .parse()
     .unwrap();
-    let (after, _) = group(&graph, &Options::default(), &|_, _, _| true).unwrap();
+    let (after, _) = group(&graph, &Options::default(), &|_, _, _, _| true).unwrap();
     assert_eq!(after.nodes().len(), 5, "{after}");
     assert_eq!(after.nodes()[4].types.len(), 3);
 }
@@ -216,7 +216,7 @@ fn fusions_that_are_missed_are_reported_with_the_reason() {
     has(&report.nearly, "together they read and write 10 tensors, and a kernel binds 7");
 
     let text = "function(%0: f64[3]) { %1 = exp(%0) %2 = neg(%1) return %2 }";
-    let (after, report) = pass_with("fuse", text, &|_, _, _| false, &mut NoEvaluation);
+    let (after, report) = pass_with("fuse", text, &|_, _, _, _| false, &mut NoEvaluation);
     assert!(!after.contains("fused"));
     has(&report.nearly, "no device at hand would run them as one");
 }

@@ -13,7 +13,7 @@ use situ_ir::{Graph, Op};
 
 /// Runs one pass once, with devices that run every joined op.
 fn pass(name: &str, text: &str) -> (String, Report) {
-    pass_with(name, text, &|_, _, _| true, &mut NoEvaluation)
+    pass_with(name, text, &|_, _, _, _| true, &mut NoEvaluation)
 }
 
 fn pass_with(

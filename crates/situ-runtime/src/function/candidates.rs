@@ -70,11 +70,8 @@ impl Scene<'_> {
             let found = match &node.content {
                 Content::Variable(n) if self.movable[*n as usize] => {
                     let home = self.homes[id.index()].unwrap_or(0);
-                    let holds = |d: usize| able::holds(&self.table.devices[d], node.types[0]).is_ok();
-                    let usable = |d: &usize| *d != home && holds(*d);
-                    let others = (0..self.table.devices.len()).filter(usable);
                     let reason = Some(Reason::Colocated { with: "its uses" });
-                    Some(Candidates { devices: std::iter::once(home).chain(others).collect(), reason })
+                    Some(Candidates { devices: smallvec![home], reason })
                 }
                 content if content.is_source() => {
                     let home = self.homes[id.index()].unwrap_or(0);
@@ -89,10 +86,29 @@ impl Scene<'_> {
             };
             all.push(found);
         }
+        self.let_variables_move(graph, &mut all);
         if self.config.rule == PlacementRule::PreferGpu {
             self.follow_updates(graph, &mut all);
         }
         Ok(all)
+    }
+
+    /// A variable that may move can go where an op of the function can be. Other devices are not even opened.
+    fn let_variables_move(&self, graph: &Graph, all: &mut [Option<Candidates>]) {
+        let runs = |found: &Option<Candidates>, node: &Node, device: usize| {
+            !node.content.is_source() && found.as_ref().is_some_and(|c| c.devices.contains(&device))
+        };
+        let used: Vec<usize> = (0..self.table.devices.len())
+            .filter(|&device| all.iter().zip(graph.nodes()).any(|(found, node)| runs(found, node, device)))
+            .collect();
+        for (found, node) in all.iter_mut().zip(graph.nodes()) {
+            let (Content::Variable(n), Some(found)) = (&node.content, found) else { continue };
+            if self.movable[*n as usize] {
+                let home = found.devices[0];
+                let holds = |d: usize| able::holds(&self.table.devices[d], node.types[0]).is_ok();
+                found.devices.extend(used.iter().copied().filter(|&d| d != home && holds(d)));
+            }
+        }
     }
 
     /// Where costs are not weighed, a variable that may move goes where its new value can be made, or stays.

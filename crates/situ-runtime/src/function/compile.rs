@@ -127,7 +127,7 @@ impl Runtime {
         let (graph, captures, mut reports) = simplify(&self.inner, program.graph, captures, program.passes)?;
         let constants = captures[given..].iter().map(|t| t.tensor_type().bytes()).sum();
         let state = self.inner.state();
-        let (graph, joined) = join(&state.table, &graph, program.passes)?;
+        let (graph, joined) = join(&state.table, &graph, program.passes, program.call)?;
         reports.extend(joined);
         let position = |id: DeviceId| position(&state.table, id);
         let arguments = program.arguments.iter().map(|id| position(*id)).collect::<Result<Vec<_>>>()?;

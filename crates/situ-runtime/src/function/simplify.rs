@@ -8,6 +8,7 @@ use crate::storage::DeviceTensor;
 use situ_core::{Caller, DeviceId, Policy, Request, Result, Scalar, TensorType};
 use situ_ir::passes::{Constant, Evaluate, Options, Report, group, optimize};
 use situ_ir::{Graph, Op};
+use std::sync::Arc;
 
 /// A graph after the passes that know no device, with the captured tensors it has then.
 pub(crate) fn simplify(
@@ -21,10 +22,30 @@ pub(crate) fn simplify(
     Ok((graph, evaluator.captures, reports))
 }
 
-/// Joins ops where that takes no device out of the choice: wherever the parts run, the whole does.
-pub(crate) fn join(table: &Table, graph: &Graph, options: &Options) -> Result<(Graph, Vec<Report>)> {
-    let supports = |op: &Op, inputs: &[TensorType], outputs: &[TensorType]| {
-        table.devices.iter().all(|d| has(d, op, inputs, outputs) || !has_parts(d, op, inputs, outputs))
+/// Joins ops where that takes no device out of the choice: wherever the parts run, the whole does. `call` is what the scopes around the
+/// call ask for.
+///
+/// Where a scope names devices that have it, no other is asked: it is not opened for this, and what it lacks is of no concern.
+pub(crate) fn join(
+    table: &Table,
+    graph: &Graph,
+    options: &Options,
+    call: &Request,
+) -> Result<(Graph, Vec<Report>)> {
+    let supports = |op: &Op, inputs: &[TensorType], outputs: &[TensorType], request: &Request| {
+        let has_whole = |d: &Arc<LogicalDevice>| has(d, op, inputs, outputs);
+        let loses_none = |d: &Arc<LogicalDevice>| has_whole(d) || !has_parts(d, op, inputs, outputs);
+        let spec = call.spec.inside(&request.spec);
+        if !spec.is_empty() {
+            let named = || table.devices.iter().filter(|d| d.id().is_allowed_by(&spec));
+            if !named().all(loses_none) {
+                return false;
+            }
+            if named().any(has_whole) {
+                return true;
+            }
+        }
+        table.devices.iter().all(loses_none)
     };
     group(graph, options, &supports)
 }

@@ -2,10 +2,12 @@
 
 use crate::listening::Heard;
 use situ_core::{DType, DeviceId, DeviceKind, Error, Reason, Result};
+use situ_runtime::function::NodePlace;
 use situ_runtime::{PlacementRule, Topic};
-use situ_tensor::{Function, Tensor, device, tensor, with_device, with_runtime, zeros};
+use situ_tensor::{Function, Tensor, Variable, device, tensor, with_device, with_runtime, zeros};
 use situ_testkit::machines::{CPU, GPU, cpu, cpu_and};
 use situ_testkit::simulated::SimulatedGpu;
+use std::collections::HashSet;
 use std::time::Duration;
 
 fn small() -> Result<Tensor> {
@@ -290,6 +292,48 @@ fn under_manual_an_op_runs_where_its_largest_input_is_and_nothing_is_weighed() -
         let of = |name: &str| places.iter().filter(|p| p.name == name).map(|p| p.device).collect::<Vec<_>>();
         assert_eq!(of("matmul"), [CPU, GPU], "{places:?}");
         assert!(f.call2(&large, &small)?.item::<f32>()? == 0.0);
+        Ok(())
+    })
+}
+
+/// How many nodes these ops became.
+fn kernels(places: &[NodePlace]) -> usize {
+    places.iter().map(|place| place.node).collect::<HashSet<_>>().len()
+}
+
+#[test]
+fn a_gpu_that_a_function_does_not_ask_for_is_not_opened_for_it() -> Result<()> {
+    let gpu = SimulatedGpu::new();
+    with_runtime(&cpu_and(&[&gpu]), || {
+        let _cpu = device("/CPU:0")?;
+        let (weights, bias) = (Variable::new(&tensor([[1.0f32, 2.0], [3.0, 4.0]])?)?, tensor([1.0f32, 1.0])?);
+        let held = weights.clone();
+        // A product with what follows it, elementwise ops, a captured tensor, a variable that is assigned.
+        let f = Function::new(move |x| {
+            let _cpu = device("/CPU:0")?;
+            let y = x.matmul(&held.value())?.add(&bias)?.relu()?;
+            held.assign_add(&y.mul(&y)?.neg()?.exp()?)?;
+            y.sum(&[])
+        });
+        let x = tensor([[1.0f32, 0.0], [0.0, 1.0]])?;
+        assert_eq!(f.call(&x)?.item::<f32>()?, 14.0);
+        let places = f.places(&[&x])?;
+        assert!(kernels(&places) < places.len(), "some were joined, so it was looked for: {places:?}");
+        assert_eq!(gpu.controls().opened(), 0);
+        Ok(())
+    })
+}
+
+#[test]
+fn what_one_device_lacks_does_not_switch_fusion_off_where_another_is_asked_for() -> Result<()> {
+    let gpu = SimulatedGpu::new().without_ops(&["fused", "matmul_bias"]);
+    with_runtime(&cpu_and(&[&gpu]), || {
+        let x = tensor([1.0f32, 2.0])?;
+        let on = |name: &'static str| Function::new(move |x| with_device(name, || x.neg()?.exp()?.add(x)));
+        let ops = |f: &Function| -> Result<usize> { Ok(kernels(&f.places(&[&x])?)) };
+        assert_eq!(ops(&on("/CPU:0"))?, 1, "joined where it runs");
+        assert_eq!(ops(&on("/GPU:0"))?, 3, "and not where that is not to be had");
+        assert_eq!(on("/CPU:0").call(&x)?.to_vec::<f32>()?, on("/GPU:0").call(&x)?.to_vec::<f32>()?);
         Ok(())
     })
 }
