@@ -30,6 +30,8 @@ pub struct Budget {
     /// How many threads may work on it. The answer to a budget in moves does not depend on it.
     pub threads: usize,
     pub(crate) start: Option<Arc<Schedule>>,
+    /// Whether quick algorithms are asked beside the start.
+    pub(crate) is_far: bool,
     pub(crate) stop: Option<Arc<AtomicBool>>,
     pub(crate) watch: Option<Watch>,
 }
@@ -66,7 +68,16 @@ impl Default for Budget {
 impl Budget {
     /// A repeatable budget.
     pub fn moves(moves: u64) -> Budget {
-        Budget { moves, seconds: None, seed: 0, threads: 1, start: None, stop: None, watch: None }
+        Budget {
+            moves,
+            seconds: None,
+            seed: 0,
+            threads: 1,
+            start: None,
+            is_far: false,
+            stop: None,
+            watch: None,
+        }
     }
 
     /// A budget of wall time.
@@ -101,6 +112,12 @@ impl Budget {
     /// Begins from an earlier placement of the same nodes: for costs that changed a little.
     pub fn starting_from(self, placement: &Placement) -> Budget {
         Budget { start: Some(Arc::new(placement.schedule())), ..self }
+    }
+
+    /// Begins from an earlier placement of the same nodes, for costs that may have changed by much: the answer is never worse than
+    /// keeping that placement, than everything on one device, or than list scheduling.
+    pub fn starting_near(self, placement: &Placement) -> Budget {
+        Budget { is_far: true, ..self.starting_from(placement) }
     }
 }
 

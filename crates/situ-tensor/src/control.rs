@@ -83,7 +83,7 @@ pub fn while_loop(
             state = next;
         }
     }
-    let types: Vec<TensorType> = state.iter().map(Tensor::tensor_type).collect();
+    let types: Vec<TensorType> = state.iter().map(Tensor::unseen_type).collect();
     let condition = trace::block(&types, |s| {
         let goes_on = condition(s)?;
         check_condition("while_loop", &goes_on)?;
@@ -116,6 +116,7 @@ fn check_sides(then: &Branch, otherwise: &Branch) -> Result<()> {
     if then == otherwise {
         return Ok(());
     }
+    trace::looked_at();
     let differ = then.iter().zip(&otherwise).position(|(a, b)| a != b);
     let why = match differ.filter(|_| then.len() == otherwise.len()) {
         Some(n) => format!("result {n} of one side is {}, of the other {}", then[n], otherwise[n]),
@@ -137,10 +138,11 @@ fn check_condition(op: &'static str, condition: &Tensor) -> Result<()> {
 }
 
 fn check_state(state: &[Tensor], next: &[Tensor]) -> Result<()> {
-    let types = |list: &[Tensor]| list.iter().map(Tensor::tensor_type).collect::<Vec<_>>();
+    let types = |list: &[Tensor]| list.iter().map(Tensor::unseen_type).collect::<Vec<_>>();
     if types(state) == types(next) {
         return Ok(());
     }
+    trace::looked_at();
     Err(Error::operands(
         "while_loop",
         &types(state),

@@ -1,4 +1,4 @@
-//! Functions: a closure traced once per input signature, compiled, and then called without running the closure again.
+//! Functions: a closure traced once, compiled for each input signature, and then called without running the closure again.
 
 use crate::current::current_runtime;
 use crate::scope::{current_request, enter};
@@ -6,25 +6,26 @@ use crate::tape::is_recording;
 use crate::tensor::Tensor;
 use crate::together;
 use crate::trace::{self, Recorded, is_tracing};
-use situ_core::{Caller, DeviceId, Error, Location, Request, Result, TensorType};
+use crate::variant::{Prepared, Variant, beyond, change, has_ranks};
+use situ_core::{DeviceId, Error, Location, Request, Result, TensorType};
 use situ_ir::Graph;
 use situ_ir::passes::{Options, Report};
 use situ_runtime::function::{
-    Answer, Compiled, Event, Explanation, GraphFile, NodePlace, Outcome, PlanSummary, Profile, Program,
+    Answer, Compiled, Event, Explanation, GraphFile, Like, NodePlace, Outcome, PlanSummary, Profile, Program,
 };
 use situ_runtime::recording::{Entry, PlacedAgain, TracedAgain};
-use situ_runtime::{DeviceTensor, Runtime, Variants};
+use situ_runtime::{DeviceTensor, Runtime};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
-/// Bytes of a trace for each of its nodes, about.
-const TRACED_BYTES: usize = 512;
-
 /// Traces beyond which a function says that it is traced again and again.
 const MANY_TRACES: usize = 8;
+
+/// Variants for other sizes that a new one is compared with.
+const MOST_ALIKE: usize = 4;
 
 type Body = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync;
 
@@ -51,48 +52,6 @@ pub struct Function {
     /// Counts new variants: by it a variant knows when it was called last.
     age: AtomicU64,
     traces: AtomicUsize,
-}
-
-/// The function for one signature, one set of devices and one scope around the call.
-struct Variant {
-    types: SmallVec<[TensorType; 2]>,
-    devices: SmallVec<[DeviceId; 2]>,
-    request: Request,
-    runtime: Runtime,
-    recorded: Arc<Recorded>,
-    compiled: Compiled,
-    /// The function's age at the last call.
-    called: AtomicU64,
-}
-
-impl Variant {
-    /// Bytes that go when it goes, by an estimate.
-    fn footprint(&self) -> usize {
-        self.compiled.footprint() + self.recorded.graph.nodes().len() * TRACED_BYTES
-    }
-
-    fn fits(&self, inputs: &[&DeviceTensor], request: &Request) -> bool {
-        self.is_for(inputs, request) && self.compiled.is_current(&self.runtime)
-    }
-
-    /// Whether every variable is where the plan has it, or may be moved there.
-    fn finds_its_variables(&self) -> bool {
-        let homes = self.compiled.homes().iter();
-        self.recorded
-            .variables
-            .iter()
-            .zip(homes)
-            .enumerate()
-            .all(|(n, (v, home))| v.device() == *home || (v.is_movable() && self.compiled.assigns(n)))
-    }
-
-    fn is_for(&self, inputs: &[&DeviceTensor], request: &Request) -> bool {
-        self.types.len() == inputs.len()
-            && self.request == *request
-            && inputs.iter().zip(&self.types).all(|(t, ty)| t.dtype() == ty.dtype && *t.shape() == ty.shape)
-            && inputs.iter().zip(&self.devices).all(|(t, id)| t.device() == *id)
-            && inputs.iter().all(|t| self.runtime.owns(t))
-    }
 }
 
 impl Function {
@@ -239,7 +198,8 @@ impl Function {
         self.variants.read().unwrap_or_else(|p| p.into_inner()).len()
     }
 
-    /// How often the closure was traced: once for each signature, and again where its variants were let go.
+    /// How often the closure was traced: once for all shapes of the same ranks and dtypes, if nothing in it asked what shapes they are;
+    /// else once for each signature; and again where its variants were let go.
     pub fn traces(&self) -> usize {
         self.traces.load(Relaxed)
     }
@@ -281,7 +241,8 @@ impl Function {
         Ok(self.look(inputs)?.compiled.busy())
     }
 
-    /// What the passes did for inputs like these, and what they nearly did.
+    /// What the passes did for inputs like these, and what they nearly did: for the first shape of these ranks, where they did not
+    /// have to run again.
     #[track_caller]
     pub fn passes(&self, inputs: &[&Tensor]) -> Result<Vec<Report>> {
         Ok(self.look(inputs)?.compiled.reports().to_vec())
@@ -326,8 +287,11 @@ impl Function {
         }
         // One that fits but for what has changed since: what it learned holds on.
         let before = known.iter().find(|v| v.is_for(&arguments, &request)).cloned();
+        // Those that fit but for sizes, the last first: one may be like this one.
+        let like = known.iter().rev().filter(|v| v.is_like(&arguments, &request)).take(MOST_ALIKE);
+        let like: SmallVec<[Arc<Variant>; MOST_ALIKE]> = like.cloned().collect();
         drop(known);
-        let variant = Arc::new(self.variant(&arguments, request, before.as_deref())?);
+        let variant = Arc::new(self.variant(&arguments, request, before.as_deref(), &like)?);
         if let Some(before) = &before {
             let [was, is] = [before, &variant].map(|v| v.compiled.expected());
             let cause =
@@ -352,6 +316,7 @@ impl Function {
         inputs: &[&DeviceTensor],
         request: Request,
         before: Option<&Variant>,
+        like: &[Arc<Variant>],
     ) -> Result<Variant> {
         let types: SmallVec<[TensorType; 2]> = inputs.iter().map(|t| t.tensor_type()).collect();
         let devices: SmallVec<[DeviceId; 2]> = inputs.iter().map(|t| t.device()).collect();
@@ -363,6 +328,9 @@ impl Function {
         let (recorded, traced) = self.recorded(&types)?;
         let variables: Vec<DeviceId> = recorded.variables.iter().map(|v| v.device()).collect();
         let movable: Vec<bool> = recorded.variables.iter().map(|v| v.is_movable()).collect();
+        let like = like.iter().filter(|v| v.recorded.holds_what(&recorded));
+        let like: SmallVec<[Like<'_>; MOST_ALIKE]> =
+            like.map(|v| Like { graph: &v.recorded.graph, compiled: &v.compiled }).collect();
         let compiled = runtime.compile(&Program {
             graph: &recorded.graph,
             captures: &recorded.captures,
@@ -374,6 +342,7 @@ impl Function {
             function: &self.name,
             draws: &recorded.draws,
             before: before.map(|v| &v.compiled),
+            like: &like,
         })?;
         if let Some(cause) = traced {
             let (traces, took) = (self.traces(), begun.elapsed());
@@ -383,11 +352,15 @@ impl Function {
         Ok(Variant { types, devices, request, runtime, recorded, compiled, called: AtomicU64::new(0) })
     }
 
-    /// The trace for a signature: one that is there, or a new one, and then why the one before did not do.
+    /// The trace for a signature: one that is there, for these sizes or for any, or a new one, and then why the one before did not do.
     fn recorded(&self, types: &[TensorType]) -> Result<(Arc<Recorded>, Option<String>)> {
         let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
         if let Some(variant) = known.iter().find(|v| v.types.as_slice() == types) {
             return Ok((variant.recorded.clone(), None));
+        }
+        let of_ranks = known.iter().rev().find(|v| has_ranks(&v.types, types.iter().copied()));
+        if let Some(recorded) = of_ranks.and_then(|v| v.recorded.for_types(types)) {
+            return Ok((Arc::new(recorded), None));
         }
         let cause = known.last().map(|v| change(&v.types, types));
         drop(known);
@@ -403,86 +376,6 @@ impl Function {
             ));
         }
         Ok((Arc::new(recorded), cause))
-    }
-}
-
-/// Takes the variants out that are beyond what may be kept: those called longest ago, and never the last.
-fn beyond(known: &mut Vec<Arc<Variant>>, most: Variants) -> Vec<Arc<Variant>> {
-    let mut bytes: usize = known.iter().map(|v| v.footprint()).sum();
-    let mut gone = Vec::new();
-    while known.len() > 1 && (known.len() > most.count || bytes > most.bytes) {
-        let others = known[..known.len() - 1].iter().enumerate();
-        let Some((oldest, _)) = others.min_by_key(|(_, v)| v.called.load(Relaxed)) else { break };
-        let variant = known.remove(oldest);
-        bytes -= variant.footprint();
-        gone.push(variant);
-    }
-    gone
-}
-
-/// What is different between two signatures.
-fn change(before: &[TensorType], now: &[TensorType]) -> String {
-    if before.len() != now.len() {
-        return format!("it has {} arguments, before it had {}", now.len(), before.len());
-    }
-    let changed = before.iter().zip(now).enumerate().filter(|(_, (before, now))| before != now);
-    let texts: Vec<String> =
-        changed.map(|(n, (was, is))| format!("argument {n} is {is}, before it was {was}")).collect();
-    texts.join("; ")
-}
-
-/// A call that is ready to run.
-struct Prepared<'i> {
-    variant: Arc<Variant>,
-    arguments: SmallVec<[&'i DeviceTensor; 4]>,
-}
-
-impl Prepared<'_> {
-    /// The variables' values where the plan has them; `None` if one is elsewhere and stays there: then another plan is needed.
-    fn variables(&self) -> Result<Option<SmallVec<[DeviceTensor; 2]>>> {
-        let Variant { recorded, compiled, runtime, .. } = &*self.variant;
-        let mut held = together::values(recorded)?;
-        for (n, (variable, home)) in recorded.variables.iter().zip(compiled.homes()).enumerate() {
-            if held[n].device() == *home {
-                continue;
-            }
-            if !(variable.is_movable() && compiled.assigns(n)) {
-                return Ok(None);
-            }
-            match variable.move_to(*home, runtime) {
-                Ok(moved) => held[n] = moved,
-                // There is no room for it after all.
-                Err(error) if error.is_out_of_memory() => {
-                    variable.settle();
-                    return Ok(None);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Some(held))
-    }
-
-    fn run<T>(
-        &self,
-        variables: &[DeviceTensor],
-        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[DeviceTensor]) -> Result<(Outcome, T)>,
-    ) -> Result<(Vec<Tensor>, T)> {
-        let Variant { recorded, compiled, runtime, .. } = &*self.variant;
-        let mut dense: SmallVec<[DeviceTensor; 2]> = SmallVec::new();
-        let is_whole = |t: &DeviceTensor| t.layout().is_dense() && t.layout().offset() == 0;
-        let views = self.arguments.iter().any(|t| !is_whole(t));
-        if views {
-            for argument in &self.arguments {
-                dense.push(runtime.dense(argument, Caller::here())?);
-            }
-        }
-        let whole: SmallVec<[&DeviceTensor; 4]> =
-            if views { dense.iter().collect() } else { self.arguments.iter().copied().collect() };
-        let (outcome, extra) = call(compiled, runtime, &whole, variables)?;
-        if !outcome.updates.is_empty() {
-            together::replace(recorded, outcome.updates);
-        }
-        Ok((outcome.outputs.into_iter().map(Tensor::from_concrete).collect(), extra))
     }
 }
 

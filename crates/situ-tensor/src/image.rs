@@ -127,7 +127,7 @@ impl Tensor {
         axis: isize,
         epsilon: f64,
     ) -> Result<(Tensor, Tensor, Tensor)> {
-        let axis = self.shape().axis("batch_norm", axis)? as u8;
+        let axis = self.unseen_shape().axis("batch_norm", axis)? as u8;
         let made = apply_op(BatchNorm { axis, epsilon: Real(epsilon) }, &[self, scale, shift])?;
         match <[Tensor; 3]>::try_from(made) {
             Ok([y, mean, variance]) => Ok((y, mean, variance)),

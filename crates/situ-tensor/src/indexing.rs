@@ -9,14 +9,14 @@ impl Tensor {
     /// Slices along an axis at the given indices, whose axes take that axis's place.
     #[track_caller]
     pub fn gather(&self, indices: &Tensor, axis: isize) -> Result<Tensor> {
-        let axis = self.shape().axis("gather", axis)? as u8;
+        let axis = self.unseen_shape().axis("gather", axis)? as u8;
         apply(Gather { axis }, &[self, indices])
     }
 
     /// This tensor with slices of `updates` added along an axis at the given indices.
     #[track_caller]
     pub fn scatter_add(&self, indices: &Tensor, updates: &Tensor, axis: isize) -> Result<Tensor> {
-        let axis = self.shape().axis("scatter_add", axis)? as u8;
+        let axis = self.unseen_shape().axis("scatter_add", axis)? as u8;
         apply(ScatterAdd { axis }, &[self, indices, updates])
     }
 

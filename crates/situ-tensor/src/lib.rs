@@ -25,6 +25,7 @@ mod together;
 mod trace;
 mod update;
 mod variable;
+mod variant;
 
 pub use apply::apply_op;
 pub use control::{cond, while_loop};

@@ -33,14 +33,14 @@ impl Tensor {
     /// e^x / Σ e^x over an axis.
     #[track_caller]
     pub fn softmax(&self, axis: isize) -> Result<Tensor> {
-        let axis = self.shape().axis("softmax", axis)? as u8;
+        let axis = self.unseen_shape().axis("softmax", axis)? as u8;
         apply(Softmax { axis, log: false }, &[self])
     }
 
     /// The logarithm of [`Tensor::softmax`].
     #[track_caller]
     pub fn log_softmax(&self, axis: isize) -> Result<Tensor> {
-        let axis = self.shape().axis("log_softmax", axis)? as u8;
+        let axis = self.unseen_shape().axis("log_softmax", axis)? as u8;
         apply(Softmax { axis, log: true }, &[self])
     }
 

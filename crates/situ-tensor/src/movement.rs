@@ -73,7 +73,7 @@ impl Tensor {
                 ));
             }
             for (to, &from) in order.iter().enumerate() {
-                perm[to] = self.shape().axis("transpose", from)?;
+                perm[to] = self.unseen_shape().axis("transpose", from)?;
             }
         }
         apply(Permute::new(&perm[..rank])?, &[self])
@@ -226,7 +226,7 @@ pub fn concat(tensors: &[&Tensor], axis: isize) -> Result<Tensor> {
     let Some(first) = tensors.first() else {
         return Err(Error::argument("concat", "was given no tensor", "give at least one"));
     };
-    let axis = first.shape().axis("concat", axis)? as u8;
+    let axis = first.unseen_shape().axis("concat", axis)? as u8;
     apply(Concat { axis }, tensors)
 }
 

@@ -54,7 +54,7 @@ impl Tensor {
     pub fn reduce(&self, kind: ReduceKind, axes: &[isize], keep_dims: bool) -> Result<Tensor> {
         let axes = match axes {
             [] => Axes::all(self.rank()),
-            list => Axes::of(kind.name(), self.shape(), list)?,
+            list => Axes::of(kind.name(), self.unseen_shape(), list)?,
         };
         apply(Reduce { kind, axes, keep_dims }, &[self])
     }

@@ -3,7 +3,7 @@
 use crate::apply::apply;
 use crate::scope::current_request;
 use crate::tape::{self, Node};
-use crate::trace::{emit, is_tracing};
+use crate::trace::{Looked, emit, is_tracing};
 use situ_core::{Caller, DType, DeviceId, Element, Error, Layout, Reason, Result, Shape, TensorType};
 use situ_ir::Value;
 use situ_ir::gradient::Made;
@@ -45,11 +45,13 @@ pub(crate) struct Traced {
     pub(crate) value: Value,
     dtype: DType,
     layout: Layout,
+    /// Set when anybody asks for its sizes.
+    looked: Looked,
 }
 
 impl Traced {
-    pub(crate) fn new(trace: u64, value: Value, ty: TensorType) -> Traced {
-        Traced { trace, value, dtype: ty.dtype, layout: Layout::dense(ty.shape) }
+    pub(crate) fn new(trace: u64, value: Value, ty: TensorType, looked: Looked) -> Traced {
+        Traced { trace, value, dtype: ty.dtype, layout: Layout::dense(ty.shape), looked }
     }
 }
 
@@ -119,14 +121,28 @@ impl Tensor {
         }
     }
 
-    /// The sizes, outermost first.
+    /// The sizes, outermost first. A function whose closure asks for those of what it computes with is traced anew for each shape
+    /// of its arguments.
     pub fn shape(&self) -> &Shape {
         self.layout().shape()
     }
 
     /// The number of dimensions.
     pub fn rank(&self) -> usize {
-        self.shape().rank()
+        self.unseen_shape().rank()
+    }
+
+    /// The sizes, for who makes the same of a trace whatever they are.
+    pub(crate) fn unseen_shape(&self) -> &Shape {
+        match &*self.repr {
+            Repr::Concrete(tensor) => tensor.shape(),
+            Repr::Traced(traced) => traced.layout.shape(),
+        }
+    }
+
+    /// dtype and shape together, for who makes the same of a trace whatever the sizes are.
+    pub(crate) fn unseen_type(&self) -> TensorType {
+        TensorType::new(self.dtype(), *self.unseen_shape())
     }
 
     /// The number of elements.
@@ -143,7 +159,10 @@ impl Tensor {
     pub fn layout(&self) -> &Layout {
         match &*self.repr {
             Repr::Concrete(tensor) => tensor.layout(),
-            Repr::Traced(traced) => &traced.layout,
+            Repr::Traced(traced) => {
+                traced.looked.set();
+                &traced.layout
+            }
         }
     }
 

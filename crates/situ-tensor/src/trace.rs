@@ -2,6 +2,10 @@
 //!
 //! Traces stack: a branch or a loop body is traced inside its function. A value of an outer trace that is used in an inner
 //! one becomes an argument of the inner graph, and so do captured tensors and variables, so that inner graphs are pure.
+//!
+//! A trace knows whether anything could have come out otherwise for other sizes of its arguments: whether anybody asked a traced
+//! tensor for its sizes ([`Looked`]), which methods that make sizes out of sizes do too, or saw an op refuse its operands. If not, the
+//! graph holds for all shapes of the same ranks, and only its types are worked out anew.
 
 use crate::tensor::{Tensor, Traced};
 use crate::together;
@@ -12,7 +16,7 @@ use situ_ir::{Graph, GraphBuilder, Op, Value};
 use situ_runtime::DeviceTensor;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// A finished trace: the graph, and what its captures and variables are.
 #[derive(Debug)]
@@ -24,6 +28,51 @@ pub(crate) struct Recorded {
     pub(crate) order: Vec<(usize, bool)>,
     /// Calls that drew random numbers, whichever scope or device they were for.
     pub(crate) draws: Arc<AtomicU64>,
+    looked: Looked,
+    /// Whether it draws random numbers: each trace takes streams of its own.
+    is_random: bool,
+}
+
+impl Recorded {
+    /// What a trace for arguments of these types, of the same ranks and dtypes, would record; `None` where only a trace can tell.
+    pub(crate) fn for_types(&self, types: &[TensorType]) -> Option<Recorded> {
+        if self.looked.is_set() || self.is_random {
+            return None;
+        }
+        Some(Recorded {
+            // What does not fit is for the trace to say, with the line of the op.
+            graph: self.graph.with_inputs(types).ok()?,
+            captures: self.captures.clone(),
+            variables: self.variables.clone(),
+            order: self.order.clone(),
+            draws: self.draws.clone(),
+            looked: self.looked.clone(),
+            is_random: false,
+        })
+    }
+
+    /// Whether two traces are of the same captured tensors and variables.
+    pub(crate) fn holds_what(&self, other: &Recorded) -> bool {
+        let [a, b] = [self, other];
+        a.captures.len() == b.captures.len()
+            && a.variables.len() == b.variables.len()
+            && a.captures.iter().zip(&b.captures).all(|(a, b)| a.is_same_view(b))
+            && a.variables.iter().zip(&b.variables).all(|(a, b)| a.is_same(b))
+    }
+}
+
+/// Whether anybody asked for sizes of a trace's tensors. It outlives the trace: so may they.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Looked(Arc<AtomicBool>);
+
+impl Looked {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Relaxed)
+    }
 }
 
 /// A traced block, whose arguments are not final: those that were declared, and behind them the outer values that it used, in the
@@ -56,7 +105,7 @@ impl Branch {
     /// them too, as they are, behind its own results.
     pub(crate) fn finish(mut self, borrowed: &[Tensor], passes_on: bool) -> Result<Graph> {
         let mut types = self.builder.inputs()[..self.declared].to_vec();
-        types.extend(borrowed.iter().map(Tensor::tensor_type));
+        types.extend(borrowed.iter().map(Tensor::unseen_type));
         let mut places: Vec<usize> = (0..self.declared).collect();
         for own in &self.borrowed {
             let at = borrowed.iter().position(|tensor| is_one(tensor, own));
@@ -85,6 +134,8 @@ struct Trace {
     variables: Vec<VariableState>,
     /// Outer values that this trace takes as arguments, in the order of the arguments.
     borrowed: Vec<(Tensor, Value)>,
+    /// One for a trace and those inside it.
+    looked: Looked,
 }
 
 struct VariableState {
@@ -119,8 +170,15 @@ impl Drop for Ended {
     }
 }
 
-fn traced(id: u64, value: Value, ty: TensorType) -> Tensor {
-    Tensor::from_traced(Traced::new(id, value, ty))
+impl Trace {
+    fn tensor(&self, value: Value) -> Tensor {
+        Tensor::from_traced(Traced::new(self.id, value, self.builder.type_of(value), self.looked.clone()))
+    }
+}
+
+/// Says that the trace under way may come out otherwise for other sizes.
+pub(crate) fn looked_at() {
+    TRACES.with(|traces| traces.borrow().last().inspect(|trace| trace.looked.set()).is_some());
 }
 
 /// Traces a closure as a function of tensors of these types.
@@ -136,6 +194,7 @@ pub(crate) fn record(
         }
     }
     let graph = trace.builder.finish(outputs, updates)?;
+    let is_random = graph.is_random();
     let assigned = trace.variables.iter().map(|state| (state.variable.clone(), state.assigned));
     Ok(Recorded {
         graph,
@@ -143,6 +202,8 @@ pub(crate) fn record(
         captures: trace.captures.into_iter().map(|(tensor, _)| tensor).collect(),
         variables: trace.variables.into_iter().map(|state| state.variable).collect(),
         draws: Arc::default(),
+        looked: trace.looked,
+        is_random,
     })
 }
 
@@ -162,9 +223,17 @@ fn run(
     body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<(Trace, Vec<Value>)> {
     let id = NEXT.fetch_add(1, Relaxed);
-    let mut builder = GraphBuilder::new();
-    let arguments: Vec<Tensor> = types.iter().map(|&ty| traced(id, builder.input(ty), ty)).collect();
-    let trace = Trace { id, builder, captures: Vec::new(), variables: Vec::new(), borrowed: Vec::new() };
+    let outer = TRACES.with(|traces| traces.borrow().last().map(|trace| trace.looked.clone()));
+    let mut trace = Trace {
+        id,
+        builder: GraphBuilder::new(),
+        captures: Vec::new(),
+        variables: Vec::new(),
+        borrowed: Vec::new(),
+        looked: outer.unwrap_or_default(),
+    };
+    let values: Vec<Value> = types.iter().map(|&ty| trace.builder.input(ty)).collect();
+    let arguments: Vec<Tensor> = values.into_iter().map(|value| trace.tensor(value)).collect();
     TRACES.with(|traces| traces.borrow_mut().push(trace));
     let ended = Ended;
     let results = body(&arguments)?;
@@ -180,8 +249,10 @@ pub(crate) fn emit(op: Op, inputs: &[&Tensor], request: &Request, caller: Caller
     let id = current_id().ok_or_else(|| escaped(op.name()))?;
     let values = inputs.iter().map(|t| value_in(id, t)).collect::<Result<Vec<_>>>()?;
     with(id, |trace| {
-        let value = trace.builder.op_with(op, &values, request.clone(), Source(Some(caller.location())))?;
-        Ok(traced(id, value, trace.builder.type_of(value)))
+        let value = trace.builder.op_with(op, &values, request.clone(), Source(Some(caller.location())));
+        // Who sees an op refuse its operands may do something else.
+        let value = value.inspect_err(|_| trace.looked.set())?;
+        Ok(trace.tensor(value))
     })
 }
 
@@ -193,10 +264,10 @@ pub(crate) fn emit_node(
     let id = current_id().ok_or_else(|| escaped("cond"))?;
     let values = inputs.iter().map(|t| value_in(id, t)).collect::<Result<Vec<_>>>()?;
     with(id, |trace| {
-        let node = add(&mut trace.builder, &values)?;
+        let node = add(&mut trace.builder, &values).inspect_err(|_| trace.looked.set())?;
         let count = trace.builder.nodes()[node.index()].types.len();
         let values = (0..count).map(|output| Value::nth(node, output));
-        Ok(values.map(|value| traced(id, value, trace.builder.type_of(value))).collect())
+        Ok(values.map(|value| trace.tensor(value)).collect())
     })
 }
 
@@ -205,7 +276,7 @@ pub(crate) fn read_variable(variable: &Variable) -> Result<Tensor> {
     let root = root_id().ok_or_else(|| escaped("variable"))?;
     with(root, |trace| {
         let index = trace.variable(variable);
-        Ok(traced(root, trace.variables[index].now, variable.tensor_type()))
+        Ok(trace.tensor(trace.variables[index].now))
     })
 }
 
@@ -287,7 +358,7 @@ fn value_in(id: u64, tensor: &Tensor) -> Result<Value> {
     let outer = TRACES.with(|traces| traces.borrow()[depth - 1].id);
     value_in(outer, tensor)?;
     with(id, |trace| {
-        let value = trace.builder.input(tensor.tensor_type());
+        let value = trace.builder.input(tensor.unseen_type());
         trace.borrowed.push((tensor.clone(), value));
         Ok(value)
     })

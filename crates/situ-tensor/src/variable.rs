@@ -267,7 +267,7 @@ impl Variable {
     }
 
     pub(crate) fn check(&self, call: &'static str, value: &Tensor) -> Result<()> {
-        if value.dtype() == self.0.dtype && *value.shape() == self.0.shape {
+        if value.dtype() == self.0.dtype && *value.unseen_shape() == self.0.shape {
             return Ok(());
         }
         Err(Error::operands(

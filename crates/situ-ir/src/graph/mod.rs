@@ -7,10 +7,12 @@
 mod build;
 mod dot;
 mod parse;
+mod resize;
 mod text;
 mod verify;
 
 pub use build::GraphBuilder;
+pub use resize::Sizes;
 
 use crate::ops::{Op, Outputs};
 use situ_core::{Location, Request, ScopeName, TensorType};
@@ -294,6 +296,16 @@ impl Graph {
             }
         }
         readers
+    }
+
+    /// Whether it draws random numbers, in its blocks too.
+    pub fn is_random(&self) -> bool {
+        self.nodes.iter().any(|node| match &node.content {
+            Content::Op(op) => matches!(op, Op::Random(_) | Op::Dropout(_)),
+            Content::Cond(cond) => cond.then.is_random() || cond.otherwise.is_random(),
+            Content::While(repeated) => repeated.condition.is_random() || repeated.body.is_random(),
+            Content::Input(_) | Content::Capture(_) | Content::Variable(_) => false,
+        })
     }
 
     /// How many nodes and results use each node.

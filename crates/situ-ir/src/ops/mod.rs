@@ -5,6 +5,7 @@
 pub mod attributes;
 pub mod batch_norm;
 pub mod binary;
+mod carried;
 pub mod cast;
 pub mod conv2d;
 pub mod cross_entropy;

@@ -3,7 +3,7 @@
 //! budget in seconds is too short to try them all. From an earlier placement that still fits, the improving begins at
 //! once: never worse than that one, in a fraction of the time.
 
-use super::{Best, Blocks, CONSTRUCTIVE, Constructive, Timed, blocks, within_memory};
+use super::{Best, Blocks, CONSTRUCTIVE, Constructive, Heft, Single, Timed, blocks, within_memory};
 use crate::bounds::{Bounds, Classes, Look, are_affordable, quick_bound};
 use crate::error::PlaceError;
 use crate::fill::impossible;
@@ -91,7 +91,7 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
     let start = begin(name, problem, budget, clock)?;
     let end = clock.with_spare(start.one).sooner(FINISH * start.one);
     // An earlier placement is improved at once, and so is one of which no better bound is found in time.
-    let is_quick = start.timeline.is_some() || budget.is_stopped();
+    let is_quick = start.is_given || budget.is_stopped();
     let classes = if is_quick { None } else { Some(Classes::new(problem)) };
     let Some(classes) = classes.filter(|classes| are_affordable(problem, classes, end.left())) else {
         let (before, least) = (start.timed.makespan, quick_bound(problem));
@@ -151,8 +151,13 @@ fn in_blocks(problem: &Problem, best: Timed, budget: &Budget, purse: &mut Purse)
     lifted.filter(|lifted| lifted.makespan < best.makespan).unwrap_or(best)
 }
 
+/// What is tried beside an earlier placement whose costs may have changed by much.
+static QUICK: [&dyn Constructive; 2] = [&Heft, &Single];
+
 struct Start {
     timed: Timed,
+    /// Whether there was an earlier placement to begin from.
+    is_given: bool,
     /// How long the first algorithm took, in seconds: the measure of everything else.
     one: f64,
     /// The times of an earlier placement, if it is one.
@@ -165,8 +170,18 @@ fn begin(name: &str, problem: &Problem, budget: &Budget, clock: Deadline) -> Res
     if let Some(start) = &budget.start {
         start.require_valid(problem)?;
         if let Ok(timeline) = simulate(problem, start) {
-            let timed = Timed { makespan: timeline.makespan, schedule: Schedule::clone(start) };
-            return Ok(Start { timed, one: clock.elapsed(), timeline: Some(timeline) });
+            let mut timed = Timed { makespan: timeline.makespan, schedule: Schedule::clone(start) };
+            let mut timeline = Some(timeline);
+            for algorithm in QUICK.into_iter().filter(|_| budget.is_far) {
+                let found = within_memory(algorithm, problem, &Timer::new(algorithm.name(), budget, clock));
+                // Sums that differ in their rounding alone are no reason to move everything.
+                if let Ok(found) = found
+                    && found.makespan < timed.makespan * (1.0 - 1e-9)
+                {
+                    (timed, timeline) = (found, None);
+                }
+            }
+            return Ok(Start { timed, one: clock.elapsed(), is_given: true, timeline });
         }
     }
     let mut best = Best::default();
@@ -200,5 +215,5 @@ fn begin(name: &str, problem: &Problem, budget: &Budget, clock: Deadline) -> Res
         (None, error) => error,
     };
     let timed = best.get(name).map_err(certain)?;
-    Ok(Start { timed, one: one.unwrap_or(0.0), timeline: None })
+    Ok(Start { timed, one: one.unwrap_or(0.0), is_given: false, timeline: None })
 }

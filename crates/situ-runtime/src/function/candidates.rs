@@ -12,7 +12,7 @@ use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// The devices that may run a node, by their positions in the table, and what has been decided about it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Candidates {
     pub(crate) devices: SmallVec<[usize; 4]>,
     /// Why these, if a request or the node's data said so; `None`: every device with the kernels is one.

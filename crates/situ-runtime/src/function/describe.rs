@@ -1,7 +1,7 @@
 //! A compiled graph described in full, for records: every node with its place and costs, every step with what it waits for.
 
 use super::candidates::{can_run, input_types, is_view};
-use super::compile::Blueprint;
+use super::compiled::Blueprint;
 use super::costing::seconds_on;
 use super::explain::{Alternative, Explanation};
 use super::measure::Measured;

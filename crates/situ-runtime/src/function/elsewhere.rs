@@ -1,7 +1,7 @@
 //! The plan of a function on a machine that one does not have: the same graph, costed by a profile's figures.
 
 use super::candidates::{dtype, input_types, is_view};
-use super::compile::Blueprint;
+use super::compiled::Blueprint;
 use super::costing::TRIPS;
 use situ_core::{DType, DeviceSpec, Error, Result};
 use situ_ir::{Content, Graph, Node, NodeId};

@@ -5,7 +5,7 @@
 //! owns cores runs on those cores from its first step to its last.
 
 use super::bind::Frame;
-use super::compile::Outcome;
+use super::compiled::Outcome;
 use super::draw::Draw;
 use super::plan::{Action, Lane, LaneIndex, Nested, Operand, Plan, Step};
 use super::record::{Off, Recorder};

@@ -2,7 +2,7 @@
 
 use super::blocks::each_block;
 use super::candidates::Scene;
-use super::compile::Blueprint;
+use super::compiled::Blueprint;
 use super::place::Placed;
 use super::plan::{DeviceIndex, Plan};
 use crate::config::Table;
@@ -228,7 +228,11 @@ impl Blueprint {
             memory: memory.filter(|m| m.peak > 0 || m.reserved > 0).collect(),
             predicted: placement.makespan,
             expected: self.expected(),
-            lower_bound: placement.lower_bound,
+            // One that was found quickly has a weaker bound than who asks now may have.
+            lower_bound: match self.prediction.is_quick {
+                true => situ_place::lower_bound(problem, placement.makespan).max(placement.lower_bound),
+                false => placement.lower_bound,
+            },
             algorithm: placement.algorithm.clone(),
         }
     }

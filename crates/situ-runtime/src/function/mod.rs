@@ -6,13 +6,14 @@
 //! Promises: a plan's memory is reserved whole before its first step; a failed call changes no variable; nothing is moved
 //! that is not a step of the plan.
 
+mod announce;
 mod arena;
 mod assemble;
 mod bind;
 mod blocks;
 mod candidates;
 mod compile;
-mod compiling;
+mod compiled;
 mod costing;
 mod depends;
 mod describe;
@@ -20,6 +21,7 @@ mod draw;
 mod elsewhere;
 mod execute;
 mod explain;
+mod fit;
 mod in_place;
 mod lower;
 mod measure;
@@ -29,7 +31,8 @@ mod record;
 mod simplify;
 mod workers;
 
-pub use compile::{Blueprint, Compiled, Outcome, Program};
+pub use compile::{Like, Program};
+pub use compiled::{Blueprint, Compiled, Outcome};
 pub use describe::{NodeDescription, PlanDescription, StepDescription, StepKind};
 pub use explain::{Alternative, ExplainedCopy, ExplainedMemory, ExplainedOp, Explanation, NodePlace};
 pub use measure::Measured;

@@ -14,6 +14,9 @@ const MOVES_PER_NODE: u64 = 50;
 /// Moves that it may try at most.
 const MOST_MOVES: u64 = 20_000;
 
+/// Moves that a search may try which begins from the placement for another shape.
+const MOVES_AGAIN: u64 = 100;
+
 /// The device of every node and why, the order in which to run them, and what the placer expects of it.
 #[derive(Debug)]
 pub(crate) struct Placed {
@@ -30,6 +33,8 @@ pub(crate) struct Prediction {
     pub(crate) placement: Placement,
     /// Whether any node had more than one candidate.
     pub(crate) has_choice: bool,
+    /// Whether the search began from another placement, which leaves it a weaker bound.
+    pub(crate) is_quick: bool,
 }
 
 /// Moves that a search for a placement of so many nodes may try.
@@ -37,20 +42,27 @@ pub(super) fn moves(nodes: usize) -> u64 {
     (nodes as u64 * MOVES_PER_NODE).min(MOST_MOVES)
 }
 
-/// Places a graph by a rule. `Ok(None)` where no placement keeps the memory limits.
+/// Places a graph by a rule, beginning from a placement of the same nodes for other sizes, if there is one. `Ok(None)` where no placement
+/// keeps the memory limits.
 pub(crate) fn place(
     graph: &Graph,
     devices: &[Arc<LogicalDevice>],
     candidates: &[Option<Candidates>],
     costed: Costed,
     rule: PlacementRule,
+    start: Option<&Placement>,
 ) -> Result<Option<Placed>> {
     let algorithm = match rule {
         // Under `Manual` the only choice is that of scopes which name several devices.
         PlacementRule::Auto | PlacementRule::Manual => "auto",
         PlacementRule::PreferGpu => "rules",
     };
-    let budget = Budget::moves(moves(graph.nodes().len()));
+    let has_choice = candidates.iter().flatten().any(|c| c.devices.len() > 1);
+    let budget = match start {
+        None => Budget::moves(moves(graph.nodes().len())),
+        Some(start) if has_choice => Budget::moves(MOVES_AGAIN).starting_near(start),
+        Some(start) => Budget::moves(0).starting_from(start),
+    };
     let placement = match situ_place::place(algorithm, &costed.problem, &budget) {
         Ok(placement) => placement,
         Err(PlaceError::Memory(_)) => return Ok(None),
@@ -79,8 +91,11 @@ pub(crate) fn place(
         assignment.push((placement.devices[number], reason));
     }
     let order = order(graph, &costed, &placement);
-    let has_choice = candidates.iter().flatten().any(|c| c.devices.len() > 1);
-    Ok(Some(Placed { assignment, order, prediction: Prediction { costed, placement, has_choice } }))
+    Ok(Some(Placed {
+        assignment,
+        order,
+        prediction: Prediction { costed, placement, has_choice, is_quick: start.is_some() },
+    }))
 }
 
 /// The graph's nodes in the placer's order, each view behind what it looks at.

@@ -10,16 +10,27 @@ use situ_ir::passes::{Constant, Evaluate, Options, Report, group, optimize};
 use situ_ir::{Graph, Op};
 use std::sync::Arc;
 
-/// A graph after the passes that know no device, with the captured tensors it has then.
+/// A graph after the passes that know no device.
+pub(crate) struct Simplified {
+    pub(crate) graph: Graph,
+    /// The captured tensors it has then: those that it had, and what was computed.
+    pub(crate) captures: Vec<DeviceTensor>,
+    pub(crate) reports: Vec<Report>,
+    /// Sizes of what was computed, and of what it was computed from.
+    pub(crate) folded: Vec<usize>,
+}
+
+/// Runs the passes that know no device.
 pub(crate) fn simplify(
     inner: &Inner,
     graph: &Graph,
     captures: Vec<DeviceTensor>,
     options: &Options,
-) -> Result<(Graph, Vec<DeviceTensor>, Vec<Report>)> {
-    let mut evaluator = OnDevices { inner, captures };
+) -> Result<Simplified> {
+    let mut evaluator = OnDevices { inner, captures, folded: Vec::new() };
     let (graph, reports) = optimize(graph, options, &mut evaluator)?;
-    Ok((graph, evaluator.captures, reports))
+    let OnDevices { captures, folded, .. } = evaluator;
+    Ok(Simplified { graph, captures, reports, folded })
 }
 
 /// Joins ops where that takes no device out of the choice: wherever the parts run, the whole does. `call` is what the scopes around the
@@ -63,9 +74,19 @@ fn has_parts(device: &LogicalDevice, op: &Op, inputs: &[TensorType], outputs: &[
 struct OnDevices<'a> {
     inner: &'a Inner,
     captures: Vec<DeviceTensor>,
+    /// Sizes that went into results; of ops without inputs, whatever number says how much they make.
+    folded: Vec<usize>,
 }
 
 impl OnDevices<'_> {
+    fn note(&mut self, sizes: &[usize]) {
+        for size in sizes {
+            if !self.folded.contains(size) {
+                self.folded.push(*size);
+            }
+        }
+    }
+
     /// The one device on which all captured inputs are; made ones are made there too. Nothing is moved for this.
     fn home(&self, inputs: &[Constant<'_>]) -> Option<DeviceId> {
         let mut home = None;
@@ -101,8 +122,12 @@ impl Evaluate for OnDevices<'_> {
                 Constant::Made(op) => self.inner.eager(op, &[], &request, at)?,
             });
         }
+        for tensor in &given {
+            self.note(tensor.shape());
+        }
         let given: Vec<&DeviceTensor> = given.iter().collect();
         let made = self.inner.eager(op, &given, &request, at)?;
+        self.note(made.shape());
         let made = crate::transfer::whole(&made, at)?;
         self.captures.push(made);
         Ok(Some(self.captures.len() as u32 - 1))

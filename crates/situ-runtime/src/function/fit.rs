@@ -1,4 +1,4 @@
-//! One compilation under way: a placement and a plan of it that keep the memory limits.
+//! A placement and a plan of it that fit the memory that there is.
 //!
 //! The placer goes by a model of memory; what a plan takes is known once it is packed, and beside what the device holds by
 //! then. So a plan that takes too much is made again with less for the placer to give; where the model has no answer that
@@ -22,6 +22,7 @@ use crate::transfer::{self, Purpose};
 use situ_core::error::CopyForbidden;
 use situ_core::{DeviceId, Error, Location, Policy, Reason, Result, reason};
 use situ_ir::{Content, Graph, Node};
+use situ_place::Placement;
 
 /// How often a graph is placed anew because its plan, once packed, takes more memory than the placer thought.
 const PLACE_AGAIN: usize = 4;
@@ -59,8 +60,8 @@ pub(super) struct Replica {
     location: Location,
 }
 
-/// A compilation under way.
-pub(super) struct Compiling<'a> {
+/// A search under way for a plan that fits.
+pub(super) struct Fitting<'a> {
     pub(super) inner: &'a Inner,
     pub(super) state: &'a State,
     pub(super) scene: &'a Scene<'a>,
@@ -73,9 +74,11 @@ pub(super) struct Compiling<'a> {
     pub(super) replicating: bool,
     pub(super) variables: &'a [DeviceIndex],
     pub(super) measured: &'a Measured,
+    /// A placement of the same nodes for other sizes, to begin from.
+    pub(super) start: Option<&'a Placement>,
 }
 
-impl Compiling<'_> {
+impl Fitting<'_> {
     /// A plan within the limits if there is one. Where there is none, the plan that a call will refuse with a report of what
     /// is missing.
     pub(super) fn planned(
@@ -215,7 +218,7 @@ impl Compiling<'_> {
             measured: self.measured,
         };
         let costed = costing.problem(graph, candidates)?;
-        place(graph, devices, candidates, costed, self.state.config.rule)
+        place(graph, devices, candidates, costed, self.state.config.rule, self.start)
     }
 
     fn width(&self) -> usize {
@@ -266,7 +269,7 @@ impl Compiling<'_> {
     }
 }
 
-impl Host for Compiling<'_> {
+impl Host for Fitting<'_> {
     fn nest(&mut self, graph: &Graph, device: DeviceIndex, ends: Ends) -> Result<Nested> {
         let devices = &self.state.table.devices;
         let assignment = self.scene.inside(graph, device)?;
