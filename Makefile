@@ -80,6 +80,7 @@ bench:
 	scripts/peers.sh
 	CARGO="$(CARGO)" .venv/bin/python bench/run.py $(BENCH)
 	$(CARGO) bench -p situ-tensor --bench placement
+	$(CARGO) bench -p situ-tensor --bench shapes
 
 setup:
 	@scripts/setup.sh

@@ -4,7 +4,7 @@
 //! nothing; pieces freed side by side become one again. It takes from its free pieces first, then grows up to the
 //! limit, then gives cached blocks and staging back and tries once more, and only then reports that memory is out.
 //!
-//! Its blocks stay in proportion: before it grows beyond twice the most that was in use at once and [`SLACK`], it gives blocks
+//! Its blocks stay in proportion: before it grows beyond twice the most that was in use at once, or [`SLACK`], it gives blocks
 //! back that hold nothing, those first that were idle for longest. What remains beyond that is the slack of blocks that hold
 //! something: at most as much again as what they hold where requests are large; where they are small, what fragmentation leaves,
 //! which no allocator that can't move memory has a bound of that order for.
@@ -20,7 +20,7 @@ use situ_device::{Block, Device};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Bytes that blocks may hold beside twice the most that was in use: caching for programs whose tensors are small.
+/// Bytes that blocks may hold even if twice the most that was in use is less: caching for programs whose tensors are small.
 const SLACK: usize = 64 << 20;
 /// A shared block takes at most this part of a limit, so that the slack of blocks does not eat up a small one.
 const PART_OF_LIMIT: usize = 16;
@@ -221,7 +221,7 @@ impl Pool {
     /// proportion to what was in use; false if that was not enough.
     fn keep_in_proportion(&self, state: &mut State, size: usize, bytes: usize) -> bool {
         let peak = state.peak.max(state.in_use.saturating_add(bytes));
-        let most = peak.saturating_mul(2).saturating_add(SLACK);
+        let most = peak.saturating_mul(2).max(SLACK);
         let beyond = state.blocks.bytes().saturating_add(size).saturating_sub(most);
         if beyond == 0 {
             return true;

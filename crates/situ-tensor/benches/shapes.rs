@@ -4,7 +4,7 @@
 //! the largest of the calls needs by itself. The first compile is the median of functions made anew in a process that has compiled
 //! others before: opening devices is no part of it.
 
-use situ_core::Result;
+use situ_core::{DeviceSpec, Result};
 use situ_runtime::Runtime;
 use situ_tensor::{Function, Tensor, random, with_device, with_runtime};
 use situ_testkit::machines::{cpu, cpu_and, cpu_and_gpu};
@@ -18,6 +18,8 @@ const FIRSTS: usize = 9;
 /// Layers of the network: with them it has 300 nodes.
 const LAYERS: usize = 33;
 const WIDTH: usize = 32;
+/// Rows for each size of batch where memory counts.
+const ROWS: usize = 250;
 
 fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
@@ -82,19 +84,45 @@ fn times(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Bytes that the CPU's pool holds from the system.
+fn reserved(runtime: &Runtime) -> Result<usize> {
+    Ok(runtime.memory_info(&"/CPU:0".parse::<DeviceSpec>()?)?.reserved)
+}
+
+/// The most that is reserved in calls of all sizes, each so many rows more, over what the largest alone has.
+fn memory() -> Result<()> {
+    let call = |function: &Function, size: usize| function.call(&batch(size * ROWS)?);
+    let alone = cpu();
+    let need = with_runtime(&alone, || call(&network()?, SIZES).and_then(|_y| reserved(&alone)))?;
+    let runtime = cpu();
+    let most = with_runtime(&runtime, || -> Result<usize> {
+        let function = network()?;
+        let mut most = 0;
+        for size in sizes() {
+            call(&function, size)?;
+            most = most.max(reserved(&runtime)?);
+        }
+        Ok(most)
+    })?;
+    let mib = |bytes: usize| bytes as f64 / f64::from(1 << 20);
+    println!(
+        "memory: {:.1} MiB reserved at most in {SIZES} sizes, {:.1} MiB in the largest alone, {:.2} of it",
+        mib(most),
+        mib(need),
+        most as f64 / need as f64
+    );
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let gpu = SimulatedGpu::new().immediate().delay(Duration::from_millis(1));
     let machines: Vec<(&str, Runtime)> = [("a CPU", cpu()), ("a CPU and a simulated GPU", cpu_and(&[&gpu]))]
         .into_iter()
         .chain(cpu_and_gpu().map(|runtime| ("this machine's CPU and GPU", runtime)))
         .collect();
-    let only = std::env::args().nth(1).and_then(|n| n.parse::<usize>().ok());
-    for (n, (name, runtime)) in machines.iter().enumerate() {
-        if only.is_some_and(|only| only != n) {
-            continue;
-        }
+    for (name, runtime) in &machines {
         runtime.set_listener(Some(Box::new(|_| {})));
         with_runtime(runtime, || times(name))?;
     }
-    Ok(())
+    memory()
 }

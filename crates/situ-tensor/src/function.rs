@@ -1,5 +1,6 @@
 //! Functions: a closure traced once, compiled for each input signature, and then called without running the closure again.
 
+use crate::bucketed::Bucketed;
 use crate::current::current_runtime;
 use crate::scope::{current_request, enter};
 use crate::tape::is_recording;
@@ -7,7 +8,7 @@ use crate::tensor::Tensor;
 use crate::together;
 use crate::trace::{self, Recorded, is_tracing};
 use crate::variant::{Prepared, Variant, beyond, change, has_ranks};
-use situ_core::{DeviceId, Error, Location, Request, Result, TensorType};
+use situ_core::{Caller, DeviceId, Error, Location, Request, Result, TensorType};
 use situ_ir::Graph;
 use situ_ir::passes::{Options, Report};
 use situ_runtime::function::{
@@ -52,6 +53,7 @@ pub struct Function {
     /// Counts new variants: by it a variant knows when it was called last.
     age: AtomicU64,
     traces: AtomicUsize,
+    buckets: Option<Bucketed>,
 }
 
 impl Function {
@@ -83,6 +85,7 @@ impl Function {
             variants: RwLock::default(),
             age: AtomicU64::new(0),
             traces: AtomicUsize::new(0),
+            buckets: None,
         }
     }
 
@@ -124,6 +127,14 @@ impl Function {
         Function { passes: Options::nothing(), variants: RwLock::default(), ..self }
     }
 
+    pub(crate) fn with_buckets(self, buckets: Bucketed) -> Function {
+        Function { buckets: Some(buckets), ..self }
+    }
+
+    pub(crate) fn buckets(&self) -> Option<&Bucketed> {
+        self.buckets.as_ref()
+    }
+
     fn with_passes(self, change: impl FnOnce(Options) -> Result<Options>) -> Result<Function> {
         Ok(Function { passes: change(self.passes.clone())?, variants: RwLock::default(), ..self })
     }
@@ -148,7 +159,7 @@ impl Function {
             let inputs: Vec<Tensor> = inputs.iter().map(|t| (*t).clone()).collect();
             return (self.body)(&inputs);
         }
-        self.attempt(inputs, |compiled, runtime, arguments, variables| {
+        self.filled_up(inputs, |compiled, runtime, arguments, variables| {
             Ok((compiled.call(runtime, arguments, variables)?, ()))
         })
         .map(|(outputs, ())| outputs)
@@ -157,9 +168,23 @@ impl Function {
     /// Calls the function and says what happened when: launches, copies and waits of every device.
     #[track_caller]
     pub fn call_recorded(&self, inputs: &[&Tensor]) -> Result<(Vec<Tensor>, Vec<Event>)> {
-        self.attempt(inputs, |compiled, runtime, arguments, variables| {
+        self.filled_up(inputs, |compiled, runtime, arguments, variables| {
             compiled.call_recorded(runtime, arguments, variables)
         })
+    }
+
+    /// A call, with rows added and taken off again where its batch is in no bucket.
+    #[track_caller]
+    fn filled_up<T>(
+        &self,
+        inputs: &[&Tensor],
+        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[DeviceTensor]) -> Result<(Outcome, T)>,
+    ) -> Result<(Vec<Tensor>, T)> {
+        let Some(padded) = self.padded(inputs, Caller::here())? else {
+            return self.attempt(inputs, call);
+        };
+        let (outputs, extra) = self.attempt(&padded.inputs.iter().collect::<Vec<_>>(), call)?;
+        Ok((padded.cut(outputs)?, extra))
     }
 
     /// A call. Where a device is lost in the middle of it, it is compiled without that device and begun again: no variable has
@@ -261,7 +286,11 @@ impl Function {
     }
 
     /// What a call with inputs like these would run.
+    #[track_caller]
     fn look(&self, inputs: &[&Tensor]) -> Result<Arc<Variant>> {
+        if let Some(padded) = self.padded(inputs, Caller::here())? {
+            return self.look(&padded.inputs.iter().collect::<Vec<_>>());
+        }
         loop {
             let variant = self.prepare(inputs)?.variant;
             if variant.finds_its_variables() {
@@ -352,6 +381,26 @@ impl Function {
         Ok(Variant { types, devices, request, runtime, recorded, compiled, called: AtomicU64::new(0) })
     }
 
+    fn trace(&self, types: &[TensorType]) -> Result<Recorded> {
+        // Nodes record the scopes inside the function; the one around the call is kept apart from them.
+        let _inside = enter(Request::default());
+        trace::record(types, |inputs| (self.body)(inputs))
+    }
+
+    /// The trace for a signature, for who wants to look at it: it is not counted, and not kept.
+    pub(crate) fn recorded_apart(&self, types: &[TensorType]) -> Result<Arc<Recorded>> {
+        let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
+        if let Some(variant) = known.iter().find(|v| v.types.as_slice() == types) {
+            return Ok(variant.recorded.clone());
+        }
+        let of_ranks = known.iter().rev().find(|v| has_ranks(&v.types, types.iter().copied()));
+        if let Some(recorded) = of_ranks.and_then(|v| v.recorded.for_types(types)) {
+            return Ok(Arc::new(recorded));
+        }
+        drop(known);
+        self.trace(types).map(Arc::new)
+    }
+
     /// The trace for a signature: one that is there, for these sizes or for any, or a new one, and then why the one before did not do.
     fn recorded(&self, types: &[TensorType]) -> Result<(Arc<Recorded>, Option<String>)> {
         let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
@@ -364,9 +413,7 @@ impl Function {
         }
         let cause = known.last().map(|v| change(&v.types, types));
         drop(known);
-        // Nodes record the scopes inside the function; the one around the call is kept apart from them.
-        let _inside = enter(Request::default());
-        let recorded = trace::record(types, |inputs| (self.body)(inputs))?;
+        let recorded = self.trace(types)?;
         if self.traces.fetch_add(1, Relaxed) + 1 == MANY_TRACES {
             let cause =
                 cause.as_ref().map_or_else(String::new, |cause| format!(": the last time because {cause}"));

@@ -4,6 +4,7 @@
 //! opened. Leaves to others: where an op runs (`situ-runtime`), what it means (`situ-ir`).
 
 mod apply;
+mod bucketed;
 mod control;
 mod create;
 mod current;
@@ -28,6 +29,7 @@ mod variable;
 mod variant;
 
 pub use apply::apply_op;
+pub use bucketed::Buckets;
 pub use control::{cond, while_loop};
 pub use create::{TensorData, arange, constant, eye, full, ones, range, tensor, written, zeros};
 pub use current::{current_runtime, with_runtime};

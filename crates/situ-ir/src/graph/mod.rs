@@ -8,11 +8,13 @@ mod build;
 mod dot;
 mod parse;
 mod resize;
+mod rows;
 mod text;
 mod verify;
 
 pub use build::GraphBuilder;
 pub use resize::Sizes;
+pub use rows::rows_apart;
 
 use crate::ops::{Op, Outputs};
 use situ_core::{Location, Request, ScopeName, TensorType};
