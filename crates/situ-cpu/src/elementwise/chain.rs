@@ -261,24 +261,7 @@ fn is_cheap_map(kind: UnaryKind) -> bool {
         | UnaryKind::Relu
         | UnaryKind::LeakyRelu
         | UnaryKind::Clip => true,
-        UnaryKind::Sign
-        | UnaryKind::Floor
-        | UnaryKind::Ceil
-        | UnaryKind::Round
-        | UnaryKind::Not
-        | UnaryKind::IsNan
-        | UnaryKind::Exp
-        | UnaryKind::Log
-        | UnaryKind::Log1p
-        | UnaryKind::Sin
-        | UnaryKind::Cos
-        | UnaryKind::Tanh
-        | UnaryKind::Sigmoid
-        | UnaryKind::Elu
-        | UnaryKind::Gelu
-        | UnaryKind::Silu
-        | UnaryKind::Softplus
-        | UnaryKind::Erf => false,
+        _ => false,
     }
 }
 

@@ -1,19 +1,28 @@
 //! Which kernels a device is known to lack.
 //!
-//! The lists are files beside this crate's sources, one signature a line. A test compares them with what a run finds:
+//! The lists are files beside this crate's sources, one signature a line, or a dtype that no kernel takes. A test compares them with what a run finds:
 //! a kernel that vanishes fails it, and so does a new one that nobody took off the list.
 
 use situ_core::DeviceKind;
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
-/// The signatures for which a kind of device is known to have no kernel.
+/// The signatures for which a kind of device is known to have no kernel. A line `* f64` stands for those of all ops of the suite on f64 alone.
 pub fn expected(kind: DeviceKind) -> BTreeSet<String> {
     let text = match kind {
         DeviceKind::Cpu => include_str!("../../absent/cpu.txt"),
         DeviceKind::Gpu => include_str!("../../absent/gpu.txt"),
     };
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(str::to_string).collect()
+    lines.flat_map(standing_for).collect()
+}
+
+fn standing_for(line: &str) -> Vec<String> {
+    static SIGNATURES: OnceLock<BTreeSet<String>> = OnceLock::new();
+    let Some(dtype) = line.strip_prefix("* ") else { return vec![line.to_string()] };
+    let all = SIGNATURES.get_or_init(|| super::all().iter().map(super::Case::signature).collect());
+    let is_of = |signature: &&String| signature.split_once(' ').is_some_and(|(_, rest)| rest == dtype);
+    all.iter().filter(is_of).cloned().collect()
 }
 
 /// What differs between the list and a run; `None` where nothing does.

@@ -49,13 +49,13 @@ pub enum Answer {
 
 impl Answer {
     /// Elements that are right where they are near themselves.
-    fn plain(values: Vec<f64>) -> Answer {
+    pub(super) fn plain(values: Vec<f64>) -> Answer {
         let scale = vec![0.0; values.len()];
         Answer::All { values, scale }
     }
 
     /// Each element by its place.
-    fn each(element: impl Fn(usize) -> f64 + 'static) -> Answer {
+    pub(super) fn each(element: impl Fn(usize) -> f64 + 'static) -> Answer {
         Answer::Each(Box::new(element))
     }
 }
@@ -82,13 +82,13 @@ pub struct Large {
 }
 
 /// A list of cases under construction.
-struct Table {
+pub(super) struct Table {
     family: &'static str,
     list: Vec<Large>,
 }
 
 impl Table {
-    fn push(
+    pub(super) fn push(
         &mut self,
         cost: Cost,
         label: &str,
@@ -145,6 +145,9 @@ pub fn all() -> Vec<Large> {
     let tables = FAMILIES.into_iter().zip(make).flat_map(|(family, make)| {
         let mut table = Table { family, list: Vec::new() };
         make(&mut table);
+        if family == "reductions" {
+            super::LARGE.iter().for_each(|make| make(&mut table));
+        }
         table.list
     });
     tables.collect()
