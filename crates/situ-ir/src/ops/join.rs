@@ -4,6 +4,7 @@ use super::{Attributes, Given, Reduce, ReduceKind, Rule, Slice, arity, same_dtyp
 use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms};
 use crate::work::{Work, WorkClass};
 use situ_core::{Axes, Error, MAX_RANK, Result, Scalar, Shape, TensorType};
+use std::hash::{Hash, Hasher};
 
 /// Joins tensors along an existing axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -209,7 +210,7 @@ fn grown(
 }
 
 /// Repeats the tensor along each axis.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, Eq, Debug)]
 pub struct Tile {
     /// How often along each axis, as many as the input has axes.
     pub repeats: [usize; MAX_RANK],
@@ -217,11 +218,30 @@ pub struct Tile {
     pub rank: u8,
 }
 
+impl Tile {
+    fn used(&self) -> &[usize] {
+        &self.repeats[..usize::from(self.rank).min(MAX_RANK)]
+    }
+}
+
+// What stands behind the last axis means nothing.
+impl PartialEq for Tile {
+    fn eq(&self, other: &Tile) -> bool {
+        self.used() == other.used()
+    }
+}
+
+impl Hash for Tile {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.used().hash(hasher);
+    }
+}
+
 impl Rule for Tile {
     const NAMES: &'static [&'static str] = &["tile"];
 
     fn attributes(&self) -> Attributes {
-        Attributes::none().with("repeats", &self.repeats[..usize::from(self.rank)])
+        Attributes::none().with("repeats", self.used())
     }
 
     fn read(_: &str, given: &mut Given) -> Result<Tile> {
