@@ -57,10 +57,11 @@ impl<'a> CpuCall<'a> {
         self.of_dtype::<T>(ty)?;
         match ty.shape.elements() {
             0 => Ok(&[]),
-            // SAFETY: the input is dense, has so many elements of this dtype, and nothing writes to it while the kernel runs: the kernel may not
-            // write in place.
             count => {
-                Ok(unsafe { std::slice::from_raw_parts(self.inputs[number].cast::<T>().cast_const(), count) })
+                let first = self.inputs[number].cast::<T>().cast_const();
+                // SAFETY: the input is dense, has so many elements of this dtype, and nothing writes to it while the kernel runs: the kernel
+                // may not write in place.
+                Ok(unsafe { std::slice::from_raw_parts(first, count) })
             }
         }
     }

@@ -251,18 +251,18 @@ impl<'a> Writer<'a> {
 
 /// Whether there is an instruction for it: a few machine instructions a vector.
 fn is_cheap_map(kind: UnaryKind) -> bool {
-    match kind {
+    matches!(
+        kind,
         UnaryKind::Neg
-        | UnaryKind::Abs
-        | UnaryKind::Sqrt
-        | UnaryKind::Rsqrt
-        | UnaryKind::Square
-        | UnaryKind::Reciprocal
-        | UnaryKind::Relu
-        | UnaryKind::LeakyRelu
-        | UnaryKind::Clip => true,
-        _ => false,
-    }
+            | UnaryKind::Abs
+            | UnaryKind::Sqrt
+            | UnaryKind::Rsqrt
+            | UnaryKind::Square
+            | UnaryKind::Reciprocal
+            | UnaryKind::Relu
+            | UnaryKind::LeakyRelu
+            | UnaryKind::Clip
+    )
 }
 
 /// As [`is_cheap_map`].
