@@ -38,6 +38,8 @@ unary_methods! {
     sign Sign;
     /// e^x of each element.
     exp Exp;
+    /// e^x − 1 of each element, exact near 0.
+    expm1 Expm1;
     /// The natural logarithm of each element.
     log Log;
     /// log(1 + x) of each element, exact near 0.

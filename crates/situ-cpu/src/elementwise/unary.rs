@@ -29,6 +29,7 @@ fn float<T: Float>(kind: UnaryKind) -> Option<TileFn> {
         UnaryKind::Sign => tile1::<T, Sign>,
         UnaryKind::Exp => tile1::<T, Exp>,
         UnaryKind::Log => tile1::<T, Log>,
+        UnaryKind::Expm1 => tile1::<T, Expm1>,
         UnaryKind::Log1p => tile1::<T, Log1p>,
         UnaryKind::Sqrt => tile1::<T, Sqrt>,
         UnaryKind::Rsqrt => tile1::<T, Rsqrt>,
@@ -68,6 +69,7 @@ where
         UnaryKind::Exp
         | UnaryKind::Log
         | UnaryKind::Log1p
+        | UnaryKind::Expm1
         | UnaryKind::Sqrt
         | UnaryKind::Rsqrt
         | UnaryKind::Reciprocal
@@ -163,6 +165,7 @@ functions! {
     Abs<T: Float>, true, |x| -> T { x.abs() }
     Sign<T: Float>, true, |x| -> T { if x > T::ZERO { T::ONE } else if x < T::ZERO { -T::ONE } else { x } }
     Log<T: Float>, false, |x| -> T { x.log::<I>() }
+    Expm1<T: Float>, false, |x| -> T { x.expm1::<I>() }
     Log1p<T: Float>, false, |x| -> T { x.log1p::<I>() }
     Sqrt<T: Float>, true, |x| -> T { x.sqrt() }
     Rsqrt<T: Float>, true, |x| -> T { T::ONE / x.sqrt() }

@@ -59,6 +59,7 @@ pub trait Float:
     fn exp<I: Isa>(self) -> Self;
     /// `e^x` for `x` at most 0; f32 flushes denormal results to 0.
     fn exp_nonpositive<I: Isa>(self) -> Self;
+    fn expm1<I: Isa>(self) -> Self;
     fn log<I: Isa>(self) -> Self;
     fn log1p<I: Isa>(self) -> Self;
     fn sin<I: Isa>(self) -> Self;
@@ -173,7 +174,7 @@ impl Float for f32 {
     fn pow<I: Isa>(self, y: f32) -> f32 {
         super::pow::<I>(self, y)
     }
-    forward! { exp exp_nonpositive log log1p sin cos tanh sigmoid silu softplus erf gelu floor ceil round }
+    forward! { exp exp_nonpositive expm1 log log1p sin cos tanh sigmoid silu softplus erf gelu floor ceil round }
 }
 
 impl Float for f64 {
@@ -222,7 +223,7 @@ impl Float for f64 {
         f64::is_nan(self)
     }
     standard! {
-        exp exp; exp_nonpositive exp; log ln; log1p ln_1p; sin sin; cos cos; tanh tanh;
+        exp exp; exp_nonpositive exp; expm1 exp_m1; log ln; log1p ln_1p; sin sin; cos cos; tanh tanh;
         floor floor; ceil ceil; round round_ties_even;
     }
     #[inline(always)]

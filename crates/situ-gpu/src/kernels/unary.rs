@@ -56,6 +56,7 @@ fn float(kind: UnaryKind) -> (Math, &'static str) {
         UnaryKind::Abs => (Math::NONE, "abs(a)"),
         UnaryKind::Sign => (Math::NONE, "select(select(a, -1.0, a < 0.0), 1.0, a > 0.0 && !is_nan(a))"),
         UnaryKind::Exp => (Math::EXP, "exp_of(a)"),
+        UnaryKind::Expm1 => (Math::EXP, "expm1_of(a)"),
         UnaryKind::Log => (Math::LOG, "log_of(a)"),
         UnaryKind::Log1p => (Math::LOG, "log1p_of(a)"),
         UnaryKind::Sqrt => (Math::NONE, "select(sqrt(a), nan(), a < 0.0)"),
@@ -94,6 +95,7 @@ fn integer(kind: UnaryKind) -> Option<&'static str> {
         UnaryKind::Exp
         | UnaryKind::Log
         | UnaryKind::Log1p
+        | UnaryKind::Expm1
         | UnaryKind::Sqrt
         | UnaryKind::Rsqrt
         | UnaryKind::Reciprocal

@@ -68,6 +68,8 @@ unary_table! {
     Sign "sign" Numbers Elementwise 2;
     /// e^x
     Exp "exp" Floats Transcendental 12;
+    /// e^x − 1, exact near 0.
+    Expm1 "expm1" Floats Transcendental 14;
     /// The natural logarithm.
     Log "log" Floats Transcendental 14;
     /// log(1 + x), exact near 0.
@@ -287,6 +289,7 @@ impl Elementwise for Derivative {
             Kind::Neg => return b.neg(upstream),
             Kind::Abs => b.unary(Kind::Sign, x)?,
             Kind::Exp => y.clone(),
+            Kind::Expm1 => b.plus(y, 1.0)?,
             Kind::Log => return b.div(upstream, x),
             Kind::Log1p => {
                 let beside = b.plus(x, 1.0)?;

@@ -66,9 +66,12 @@ fn tolerance(kind: UnaryKind, dtype: DType) -> Tolerance {
             DType::F32 => 1e-7,
             _ => 1e-15,
         }),
-        UnaryKind::Exp | UnaryKind::Log | UnaryKind::Log1p | UnaryKind::Tanh | UnaryKind::Sigmoid => {
-            Tolerance::units(dtype, 4.0, 4.0)
-        }
+        UnaryKind::Exp
+        | UnaryKind::Expm1
+        | UnaryKind::Log
+        | UnaryKind::Log1p
+        | UnaryKind::Tanh
+        | UnaryKind::Sigmoid => Tolerance::units(dtype, 4.0, 4.0),
         UnaryKind::Elu | UnaryKind::Softplus | UnaryKind::Erf => Tolerance::units(dtype, 6.0, 4.0),
         // Where the sigmoid is denormal, x times its last unit.
         UnaryKind::Silu => {
@@ -110,6 +113,7 @@ fn real(kind: UnaryKind, x: f64, a: f64, b: f64) -> f64 {
         },
         UnaryKind::Exp => x.exp(),
         UnaryKind::Log => x.ln(),
+        UnaryKind::Expm1 => x.exp_m1(),
         UnaryKind::Log1p => x.ln_1p(),
         UnaryKind::Sqrt => x.sqrt(),
         UnaryKind::Rsqrt => 1.0 / x.sqrt(),
