@@ -3,7 +3,7 @@
 use crate::apply::apply;
 use crate::tensor::Tensor;
 use situ_core::{Axes, Result};
-use situ_ir::ops::{Reduce, ReduceKind};
+use situ_ir::ops::{Cumsum, Reduce, ReduceKind};
 
 macro_rules! reductions {
     ($($(#[$doc:meta])* $name:ident $keep:ident $kind:ident;)*) => {
@@ -49,6 +49,28 @@ reductions! {
 }
 
 impl Tensor {
+    /// The running sum along an axis (negative: from the end): each element with all before it. Integers wrap.
+    ///
+    /// ```
+    /// # fn main() -> situ_core::Result<()> {
+    /// let x = situ_tensor::tensor([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]])?;
+    /// assert_eq!(x.cumsum(1)?.to_vec::<f32>()?, [1.0, 3.0, 6.0, 4.0, 9.0, 15.0]);
+    /// // From the end, each element left out of its own sum.
+    /// assert_eq!(x.cumsum_with(1, true, true)?.to_vec::<f32>()?, [5.0, 3.0, 0.0, 11.0, 6.0, 0.0]);
+    /// # Ok(()) }
+    /// ```
+    #[track_caller]
+    pub fn cumsum(&self, axis: isize) -> Result<Tensor> {
+        self.cumsum_with(axis, false, false)
+    }
+
+    /// [`Tensor::cumsum`]; `exclusive` leaves each element out of its own sum, `reverse` adds from the end of the axis.
+    #[track_caller]
+    pub fn cumsum_with(&self, axis: isize, exclusive: bool, reverse: bool) -> Result<Tensor> {
+        let axis = self.shape().axis("cumsum", axis)? as u8;
+        apply(Cumsum { axis, exclusive, reverse }, &[self])
+    }
+
     /// A reduction by its kind.
     #[track_caller]
     pub fn reduce(&self, kind: ReduceKind, axes: &[isize], keep_dims: bool) -> Result<Tensor> {

@@ -1,4 +1,4 @@
-//! Reductions over any axes, on the primitives of [`crate::reduce`].
+//! Reductions over any axes, on the primitives of [`crate::reduce`], and running sums.
 //!
 //! f32 f64 i32 i64 u8 for sum, prod, max, min, argmax and argmin; f32 and f64 for mean; bool for any and all: whatever the op's
 //! rule lets through. A layout that is a permutation without gaps is read in place where the result does not have to be
@@ -7,7 +7,7 @@
 
 use super::{CpuKernel, start};
 use crate::elementwise::{self, Operand, cast::cast};
-use crate::exec::Exec;
+use crate::exec::{Exec, Shared};
 use crate::math::Float;
 use crate::reduce::groups::Groups;
 use crate::reduce::{All, Any, ArgKind, Max, Min, Prod, Reducer, Sum, arg_reduce, reduce};
@@ -18,6 +18,11 @@ use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     registry.add(OpKind::Reduce, &DType::ALL, CpuKernel { run, accepts, workspace, in_place: false });
+    registry.add(OpKind::Cumsum, &[DType::F32], CpuKernel::dense(running::<f32>));
+    registry.add(OpKind::Cumsum, &[DType::F64], CpuKernel::dense(running::<f64>));
+    registry.add(OpKind::Cumsum, &[DType::I32], CpuKernel::dense(running::<i32>));
+    registry.add(OpKind::Cumsum, &[DType::I64], CpuKernel::dense(running::<i64>));
+    registry.add(OpKind::Cumsum, &[DType::U8], CpuKernel::dense(running::<u8>));
 }
 
 /// Besides dense layouts, those that need no workspace: its size is asked for without knowing the layout.
@@ -204,4 +209,71 @@ fn positions<T: Copy + PartialOrd + Send + Sync + 'static>(
         let extent = crate::reduce::Extent { outer: shape.elements() / length.max(1), length, inner: 1 };
         arg_reduce(exec, kind, copy, to, extent);
     }
+}
+
+/// What running sums are added up in.
+trait Running: Copy + Send + Sync {
+    type Sum: Copy + Default;
+    fn plus(sum: Self::Sum, here: Self) -> Self::Sum;
+    fn of(sum: Self::Sum) -> Self;
+}
+
+macro_rules! running {
+    ($($t:ty, $sum:ty, |$a:ident, $b:ident| $plus:expr;)*) => {$(
+        impl Running for $t {
+            type Sum = $sum;
+            #[inline(always)]
+            fn plus($a: $sum, $b: $t) -> $sum { $plus }
+            #[inline(always)]
+            fn of(sum: $sum) -> $t { sum as $t }
+        }
+    )*};
+}
+
+running! {
+    // In f64, a million f32 are added up without a rounding that f32 could see.
+    f32, f64, |a, b| a + f64::from(b);
+    f64, f64, |a, b| a + b;
+    i32, i32, |a, b| a.wrapping_add(b);
+    i64, i64, |a, b| a.wrapping_add(b);
+    u8, u8, |a, b| a.wrapping_add(b);
+}
+
+/// Running sums along an axis. Neighbouring rows go along it together, as many as a task has: each is added up in order, by one task.
+fn running<T: Running>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
+    const TOGETHER: usize = 64;
+    let (Op::Cumsum(op), [input], [output]) = (call.op, call.inputs, call.outputs) else {
+        return Err(super::refused(call));
+    };
+    let (shape, axis) = (input.layout.shape(), usize::from(op.axis));
+    let (length, inner) = (shape[axis], shape[axis + 1..].iter().product::<usize>());
+    if shape.elements() == 0 {
+        return Ok(());
+    }
+    let outer = shape.elements() / (length * inner);
+    let blocks = inner.div_ceil(TOGETHER);
+    // Short rows are dealt many to a task.
+    let grain = (16 << 10) / (length * inner.min(TOGETHER)) + 1;
+    let (from, to) = (Shared(start(input).cast::<T>().cast_const()), Shared(start(output).cast::<T>()));
+    exec.for_ranges(outer * blocks, grain, |first, end| {
+        for task in first..end {
+            let column = task % blocks * TOGETHER;
+            let width = TOGETHER.min(inner - column);
+            let mut sums = [T::Sum::default(); TOGETHER];
+            for step in 0..length {
+                let along = if op.reverse { length - 1 - step } else { step };
+                let at = (task / blocks * length + along) * inner + column;
+                for (n, sum) in sums[..width].iter_mut().enumerate() {
+                    // SAFETY: both tensors are dense and of one shape, in memory of their own, and the place is one of it: `task / blocks` is below
+                    // `outer`, `along` below `length` and `column + n` below `inner`. No other task writes there.
+                    unsafe {
+                        let after = T::plus(*sum, *from.get().add(at + n));
+                        to.get().add(at + n).write(T::of(if op.exclusive { *sum } else { after }));
+                        *sum = after;
+                    }
+                }
+            }
+        }
+    });
+    Ok(())
 }

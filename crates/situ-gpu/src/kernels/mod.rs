@@ -13,6 +13,7 @@ mod boxes;
 mod cast;
 mod conv2d;
 mod copy;
+mod cumsum;
 mod custom;
 mod dropout;
 mod elementwise;
@@ -99,6 +100,7 @@ pub(crate) fn registry() -> Registry<Kernel> {
     random::register(&mut registry);
     matmul::register(&mut registry);
     reduce::register(&mut registry);
+    cumsum::register(&mut registry);
     rows::register(&mut registry);
     conv2d::register(&mut registry);
     pool2d::register(&mut registry);

@@ -9,6 +9,7 @@ mod carried;
 pub mod cast;
 pub mod conv2d;
 pub mod cross_entropy;
+pub mod cumsum;
 pub mod custom;
 pub mod dropout;
 pub mod fused;
@@ -40,6 +41,7 @@ pub use binary::{Binary, BinaryKind};
 pub use cast::Cast;
 pub use conv2d::{Conv2d, Conv2dByFilter, Conv2dByInput};
 pub use cross_entropy::{CrossEntropy, SparseCrossEntropy};
+pub use cumsum::Cumsum;
 pub use custom::{Custom, Foreign};
 pub use dropout::Dropout;
 pub use fused::{Fused, Program, Register, Step};
@@ -236,7 +238,7 @@ ops! {
     Matmul BiasAdd LayerNorm
     Conv2d Conv2dByInput Conv2dByFilter Pool2d Pool2dByInput BatchNorm Dropout
     Update
-    Reduce Softmax CrossEntropy SparseCrossEntropy
+    Reduce Cumsum Softmax CrossEntropy SparseCrossEntropy
     Reshape Permute Expand Slice Dense StopGradient
     Concat Pad Tile
     Gather ScatterAdd OneHot

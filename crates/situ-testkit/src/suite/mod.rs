@@ -18,6 +18,7 @@ mod binary;
 mod cast;
 mod conv2d;
 mod cross_entropy;
+mod cumsum;
 mod dropout;
 mod fused;
 mod generate;
@@ -51,6 +52,7 @@ pub fn all() -> Vec<Case> {
     bias_add::cases(&mut list);
     layer_norm::cases(&mut list);
     reduce::cases(&mut list);
+    cumsum::cases(&mut list);
     softmax::cases(&mut list);
     cross_entropy::cases(&mut list);
     view::cases(&mut list);
@@ -68,7 +70,7 @@ pub fn all() -> Vec<Case> {
 }
 
 /// Large cases of families whose file has both.
-const LARGE: &[fn(&mut large::Table)] = &[];
+const LARGE: &[fn(&mut large::Table)] = &[cumsum::large];
 
 #[cfg(test)]
 mod tests {
