@@ -1,69 +1,155 @@
-//! Element types of tensors, and the Rust types that stand for them.
+//! Element types of tensors.
+
+mod element;
+mod half;
+mod table;
+
+pub use element::Element;
+pub use half::{to_odd, whole_to_odd};
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
-/// The type of a tensor's elements.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DType {
-    /// 32-bit IEEE float.
-    F32,
-    /// 64-bit IEEE float.
-    F64,
-    /// 32-bit signed integer; arithmetic wraps.
-    I32,
-    /// 64-bit signed integer; arithmetic wraps.
-    I64,
-    /// 8-bit unsigned integer; arithmetic wraps.
-    U8,
-    /// Truth value, one byte each: 0 or 1.
+/// What sort of numbers a dtype has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Class {
+    /// IEEE floats that kernels compute in.
+    Float,
+    /// Floats of 16 bits, which are computed in f32 and rounded once.
+    Half,
+    /// Integers of both signs.
+    Signed,
+    /// Integers from 0.
+    Unsigned,
+    /// Truth values.
     Bool,
 }
 
+macro_rules! class {
+    (float) => {
+        Class::Float
+    };
+    (half) => {
+        Class::Half
+    };
+    (signed) => {
+        Class::Signed
+    };
+    (unsigned) => {
+        Class::Unsigned
+    };
+    (bool) => {
+        Class::Bool
+    };
+}
+
+macro_rules! dtypes {
+    ($([$variant:ident ($rust:ty) $class:ident $name:literal $npy:literal $safetensors:ident $doc:literal])*) => {
+        /// The type of a tensor's elements.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum DType {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl DType {
+            /// Every dtype, in the order of their discriminants.
+            pub const ALL: [DType; [$($name),*].len()] = [$(DType::$variant),*];
+
+            /// Bytes of one element.
+            #[inline]
+            pub const fn size(self) -> usize {
+                match self { $(DType::$variant => size_of::<$rust>(),)* }
+            }
+
+            /// The short name used in messages, files and the CLI.
+            pub const fn name(self) -> &'static str {
+                match self { $(DType::$variant => $name,)* }
+            }
+
+            /// What sort of numbers it has.
+            #[inline]
+            pub const fn class(self) -> Class {
+                match self { $(DType::$variant => class!($class),)* }
+            }
+
+            /// What NPY files call it, without the order of bytes: `f4`. bf16 is there as two bytes without a meaning, `V2`, which is
+            /// what NumPy writes for it.
+            pub const fn npy_name(self) -> &'static str {
+                match self { $(DType::$variant => $npy,)* }
+            }
+        }
+    };
+}
+crate::dtype_table!([dtypes]);
+
 impl DType {
-    /// Every dtype, in the order of their discriminants.
-    pub const ALL: [DType; 6] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8, DType::Bool];
-
-    /// Bytes of one element.
-    #[inline]
-    pub const fn size(self) -> usize {
-        match self {
-            DType::F32 | DType::I32 => 4,
-            DType::F64 | DType::I64 => 8,
-            DType::U8 | DType::Bool => 1,
-        }
-    }
-
-    /// The short name used in messages, files and the CLI.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DType::F32 => "f32",
-            DType::F64 => "f64",
-            DType::I32 => "i32",
-            DType::I64 => "i64",
-            DType::U8 => "u8",
-            DType::Bool => "bool",
-        }
-    }
-
     /// The dtype of that short name.
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
 
-    /// f32 or f64.
+    /// f16, bf16, f32 or f64.
+    #[inline]
     pub const fn is_float(self) -> bool {
-        matches!(self, DType::F32 | DType::F64)
+        matches!(self.class(), Class::Float | Class::Half)
     }
 
-    /// i32, i64 or u8.
+    /// f16 or bf16: computed in f32, and each result rounded once.
+    #[inline]
+    pub const fn is_half(self) -> bool {
+        matches!(self.class(), Class::Half)
+    }
+
+    /// Any integer.
+    #[inline]
     pub const fn is_integer(self) -> bool {
-        matches!(self, DType::I32 | DType::I64 | DType::U8)
+        matches!(self.class(), Class::Signed | Class::Unsigned)
+    }
+
+    /// An integer without a sign.
+    #[inline]
+    pub const fn is_unsigned(self) -> bool {
+        matches!(self.class(), Class::Unsigned)
     }
 
     /// Anything but bool.
+    #[inline]
     pub const fn is_numeric(self) -> bool {
-        !matches!(self, DType::Bool)
+        !matches!(self.class(), Class::Bool)
+    }
+
+    /// Whether indices and labels may be of it: i32 or i64.
+    #[inline]
+    pub const fn is_index(self) -> bool {
+        matches!(self, DType::I32 | DType::I64)
+    }
+
+    /// The least and the largest integer that it has; `None` for floats.
+    ///
+    /// ```
+    /// use situ_core::DType;
+    /// assert_eq!(DType::U8.whole_range(), Some(0..=255));
+    /// assert_eq!(DType::F32.whole_range(), None);
+    /// ```
+    pub const fn whole_range(self) -> Option<RangeInclusive<i128>> {
+        let bits = 8 * self.size() as u32;
+        match self.class() {
+            Class::Float | Class::Half => None,
+            Class::Signed => Some(-(1 << (bits - 1))..=(1 << (bits - 1)) - 1),
+            Class::Unsigned => Some(0..=(1 << bits) - 1),
+            Class::Bool => Some(0..=1),
+        }
+    }
+
+    /// Bits of the significand of a float, the leading one among them: a whole number of so many bits is held exactly. `None` for others.
+    pub const fn significand_bits(self) -> Option<u32> {
+        crate::with_element!(self, T => T::SIGNIFICAND_BITS)
+    }
+
+    /// The least positive float that is not subnormal; `None` for others.
+    pub fn least_normal(self) -> Option<f64> {
+        crate::with_element!(self, T => T::LEAST_NORMAL.map(T::to_f64))
     }
 }
 
@@ -73,45 +159,25 @@ impl fmt::Display for DType {
     }
 }
 
-mod sealed {
-    pub trait Sealed {}
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A Rust type that can be the element of a tensor.
-///
-/// Sealed: the set of dtypes is the set of kernels, so it is not open to other crates.
-pub trait Element: sealed::Sealed + Copy + Send + Sync + PartialEq + fmt::Debug + Default + 'static {
-    /// The dtype it stands for.
-    const DTYPE: DType;
-    /// This value as a scalar attribute.
-    fn to_scalar(self) -> crate::Scalar;
-    /// The value as f64, for printing and comparisons; i64 beyond 2^53 is rounded.
-    fn to_f64(self) -> f64;
-    /// Reads one element from its bytes, as they are in a tensor's memory.
-    fn from_bytes(bytes: &[u8]) -> Self;
-}
-
-macro_rules! elements {
-    ($($rust:ty, $dtype:ident, $as_f64:expr, $scalar:expr, $from:expr;)*) => {$(
-        impl sealed::Sealed for $rust {}
-        impl Element for $rust {
-            const DTYPE: DType = DType::$dtype;
-            fn to_scalar(self) -> crate::Scalar { ($scalar)(self) }
-            fn to_f64(self) -> f64 { ($as_f64)(self) }
-            fn from_bytes(bytes: &[u8]) -> Self {
-                let mut raw = [0u8; size_of::<$rust>()];
-                raw.copy_from_slice(&bytes[..size_of::<$rust>()]);
-                ($from)(raw)
-            }
+    #[test]
+    fn every_name_reads_back_and_every_size_is_that_of_the_rust_type() {
+        for (number, dtype) in DType::ALL.into_iter().enumerate() {
+            assert_eq!(dtype as usize, number);
+            assert_eq!(DType::from_name(dtype.name()), Some(dtype));
+            assert_eq!(crate::with_element!(dtype, T => (T::DTYPE, size_of::<T>())), (dtype, dtype.size()));
         }
-    )*};
-}
+    }
 
-elements! {
-    f32, F32, f64::from, crate::Scalar::F32, f32::from_ne_bytes;
-    f64, F64, |v| v, crate::Scalar::F64, f64::from_ne_bytes;
-    i32, I32, f64::from, crate::Scalar::I32, i32::from_ne_bytes;
-    i64, I64, |v| v as f64, crate::Scalar::I64, i64::from_ne_bytes;
-    u8, U8, f64::from, crate::Scalar::U8, |raw: [u8; 1]| raw[0];
-    bool, Bool, |v| f64::from(u8::from(v)), crate::Scalar::Bool, |raw: [u8; 1]| raw[0] != 0;
+    #[test]
+    fn the_range_of_an_integer_is_that_of_its_rust_type() {
+        for dtype in DType::ALL {
+            let range =
+                crate::with_integer!(dtype, T => Some(i128::from(T::MIN)..=i128::from(T::MAX)), else None);
+            assert_eq!(range, dtype.whole_range().filter(|_| dtype != DType::Bool), "{dtype}");
+        }
+    }
 }

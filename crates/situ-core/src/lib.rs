@@ -22,10 +22,11 @@ pub mod scope_name;
 pub mod shape;
 pub mod visible;
 
+pub use ::half::{bf16, f16};
 pub use budget::{Budget, Reservation};
 pub use device::{DeviceId, DeviceKind};
 pub use device_spec::{DeviceSpec, DeviceType, SpecError};
-pub use dtype::{DType, Element};
+pub use dtype::{Class, DType, Element};
 pub use error::{Error, OutOfMemory, Result};
 pub use layout::Layout;
 pub use location::{Caller, Location, locate_with};

@@ -3,7 +3,7 @@
 //! Ops are compared and hashed (common subexpressions, plan caches), so floats here compare by their bits:
 //! NaN equals itself, and 0.0 differs from -0.0.
 
-use crate::{DType, Element};
+use crate::{DType, Element, with_element};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -28,58 +28,80 @@ impl fmt::Display for Real {
     }
 }
 
-/// One element of some dtype.
-#[derive(Clone, Copy, Debug)]
-pub enum Scalar {
-    /// An f32.
-    F32(f32),
-    /// An f64.
-    F64(f64),
-    /// An i32.
-    I32(i32),
-    /// An i64.
-    I64(i64),
-    /// A u8.
-    U8(u8),
-    /// A bool.
-    Bool(bool),
+macro_rules! scalars {
+    ($([$variant:ident ($rust:ty) $class:ident $name:literal $npy:literal $safetensors:ident $doc:literal])*) => {
+        /// One element of some dtype.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Scalar {
+            $(#[doc = $doc] $variant($rust),)*
+        }
+
+        impl Scalar {
+            /// Its dtype.
+            pub const fn dtype(self) -> DType {
+                match self { $(Scalar::$variant(_) => DType::$variant,)* }
+            }
+
+            /// The value as f64; integers beyond 2^53 are rounded.
+            pub fn to_f64(self) -> f64 {
+                match self { $(Scalar::$variant(v) => v.to_f64(),)* }
+            }
+
+            /// The value as a whole number; `None` for floats.
+            pub fn to_whole(self) -> Option<i128> {
+                match self { $(Scalar::$variant(v) => v.to_whole(),)* }
+            }
+
+            /// The element's bytes in the low end, as they are in a tensor's memory.
+            pub fn bits(self) -> u64 {
+                match self { $(Scalar::$variant(v) => v.bits(),)* }
+            }
+        }
+
+        impl fmt::Display for Scalar {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self { $(Scalar::$variant(v) => write!(f, "{v:?}"),)* }
+            }
+        }
+    };
 }
+crate::dtype_table!([scalars]);
 
 impl Scalar {
-    /// Its dtype.
-    pub const fn dtype(self) -> DType {
-        match self {
-            Scalar::F32(_) => DType::F32,
-            Scalar::F64(_) => DType::F64,
-            Scalar::I32(_) => DType::I32,
-            Scalar::I64(_) => DType::I64,
-            Scalar::U8(_) => DType::U8,
-            Scalar::Bool(_) => DType::Bool,
-        }
-    }
-
-    /// The value as f64; i64 beyond 2^53 is rounded.
-    pub fn to_f64(self) -> f64 {
-        match self {
-            Scalar::F32(v) => v.to_f64(),
-            Scalar::F64(v) => v,
-            Scalar::I32(v) => v.to_f64(),
-            Scalar::I64(v) => v.to_f64(),
-            Scalar::U8(v) => v.to_f64(),
-            Scalar::Bool(v) => v.to_f64(),
-        }
-    }
-
-    /// `value` as a scalar of `dtype`, by Rust's `as` (saturating); bool is `value != 0`.
+    /// `value` as a scalar of `dtype`, as a cast converts it: see [`Element::from_f64`].
     pub fn of(dtype: DType, value: f64) -> Scalar {
-        match dtype {
-            DType::F32 => Scalar::F32(value as f32),
-            DType::F64 => Scalar::F64(value),
-            DType::I32 => Scalar::I32(value as i32),
-            DType::I64 => Scalar::I64(value as i64),
-            DType::U8 => Scalar::U8(value as u8),
-            DType::Bool => Scalar::Bool(value != 0.0),
+        with_element!(dtype, T => T::from_f64(value).to_scalar())
+    }
+
+    /// `value` as a scalar of `dtype`, as a cast converts it: see [`Element::from_whole`].
+    pub fn of_whole(dtype: DType, value: i128) -> Scalar {
+        with_element!(dtype, T => T::from_whole(value).to_scalar())
+    }
+
+    /// The value in another dtype, as `cast` converts it: floats to integers round toward zero and saturate, NaN is 0; integers narrow by
+    /// wrapping; to a float, the nearest, ties to even; anything to bool is "not zero".
+    ///
+    /// ```
+    /// use situ_core::{DType, Scalar};
+    /// assert_eq!(Scalar::F32(-7.9).cast(DType::U8), Scalar::U8(0));
+    /// assert_eq!(Scalar::I32(257).cast(DType::U8), Scalar::U8(1));
+    /// ```
+    pub fn cast(self, to: DType) -> Scalar {
+        match self.to_whole() {
+            _ if self.dtype() == to => self,
+            Some(whole) => Scalar::of_whole(to, whole),
+            None => Scalar::of(to, self.to_f64()),
         }
+    }
+
+    /// The scalar of that dtype that this text writes; floats may be `inf` and `NaN`.
+    pub fn parse(dtype: DType, text: &str) -> Option<Scalar> {
+        with_element!(dtype, T => T::parse(text).map(T::to_scalar))
+    }
+
+    /// Whether it is a NaN.
+    pub fn is_nan(self) -> bool {
+        self.to_f64().is_nan()
     }
 
     /// `value` as a scalar of `dtype`, where the dtype has it: whole numbers in range for integers, 0 and 1 for bool. Floats round it, as a
@@ -93,38 +115,17 @@ impl Scalar {
     /// ```
     pub fn exact(dtype: DType, value: f64) -> Option<Scalar> {
         let held = Scalar::of(dtype, value);
-        let fits = match held {
-            Scalar::F64(_) => true,
-            Scalar::F32(v) => v.is_finite() || !value.is_finite(),
-            // The largest i64 is no f64: what saturates to it would compare as equal.
-            Scalar::I64(v) => v as f64 == value && value < i64::MAX as f64,
-            Scalar::I32(_) | Scalar::U8(_) | Scalar::Bool(_) => held.to_f64() == value,
+        let fits = match dtype.whole_range() {
+            // The largest integers of 64 bits are no f64: what saturates to one of them would compare as equal.
+            Some(range) => held.to_f64() == value && range.contains(&(value as i128)),
+            None => held.to_f64().is_finite() || !value.is_finite(),
         };
         fits.then_some(held)
     }
 
     /// The element of `dtype` whose memory begins with these bits; the inverse of [`Scalar::bits`].
     pub fn from_bits(dtype: DType, bits: u64) -> Scalar {
-        match dtype {
-            DType::F32 => Scalar::F32(f32::from_bits(bits as u32)),
-            DType::F64 => Scalar::F64(f64::from_bits(bits)),
-            DType::I32 => Scalar::I32(bits as u32 as i32),
-            DType::I64 => Scalar::I64(bits as i64),
-            DType::U8 => Scalar::U8(bits as u8),
-            DType::Bool => Scalar::Bool(bits as u8 != 0),
-        }
-    }
-
-    /// The element's bytes in the low end, as they are in a tensor's memory.
-    pub fn bits(self) -> u64 {
-        match self {
-            Scalar::F32(v) => u64::from(v.to_bits()),
-            Scalar::F64(v) => v.to_bits(),
-            Scalar::I32(v) => u64::from(v as u32),
-            Scalar::I64(v) => v as u64,
-            Scalar::U8(v) => u64::from(v),
-            Scalar::Bool(v) => u64::from(v),
-        }
+        with_element!(dtype, T => <T as Element>::from_bits(bits).to_scalar())
     }
 }
 
@@ -138,17 +139,5 @@ impl Hash for Scalar {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.dtype().hash(state);
         self.bits().hash(state);
-    }
-}
-impl fmt::Display for Scalar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Scalar::F32(v) => write!(f, "{v:?}"),
-            Scalar::F64(v) => write!(f, "{v:?}"),
-            Scalar::I32(v) => write!(f, "{v}"),
-            Scalar::I64(v) => write!(f, "{v}"),
-            Scalar::U8(v) => write!(f, "{v}"),
-            Scalar::Bool(v) => write!(f, "{v}"),
-        }
     }
 }

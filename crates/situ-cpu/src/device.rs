@@ -126,7 +126,7 @@ impl Device for CpuDevice {
     }
 
     fn accepts(&self, kernel: KernelId, op: &Op, input: usize, layout: &Layout) -> bool {
-        layout.is_dense() || self.get(kernel).is_some_and(|k| (k.accepts)(op, input, layout))
+        layout.is_dense() || self.get(kernel).is_some_and(|k| !k.in_f32 && (k.accepts)(op, input, layout))
     }
 
     fn in_place(&self, kernel: KernelId, _: &Op, _: usize) -> bool {
@@ -134,7 +134,10 @@ impl Device for CpuDevice {
     }
 
     fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
-        self.get(kernel).map_or(0, |k| (k.workspace)(op, inputs, outputs))
+        self.get(kernel).map_or(0, |k| match k.in_f32 {
+            true => kernels::half::workspace(k, op, inputs, outputs),
+            false => (k.workspace)(op, inputs, outputs),
+        })
     }
 
     fn allocate(&self, bytes: usize) -> std::result::Result<Block, String> {
@@ -156,7 +159,10 @@ impl Device for CpuDevice {
         let exec = Exec::new(&self.threads).with_level(self.level);
         let clock = call.timing.map(|timing| (timing, Instant::now()));
         // A panic in a kernel is our fault; it must not take the program down with it.
-        match catch_unwind(AssertUnwindSafe(|| (kernel.run)(&exec, call))) {
+        match catch_unwind(AssertUnwindSafe(|| match kernel.in_f32 {
+            true => kernels::half::run(kernel, &exec, call),
+            false => (kernel.run)(&exec, call),
+        })) {
             Ok(done) => {
                 if let Some((timing, start)) = clock {
                     timing.set(start.elapsed().as_secs_f64());

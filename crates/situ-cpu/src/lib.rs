@@ -17,6 +17,7 @@ pub mod custom;
 mod device;
 pub mod elementwise;
 pub mod exec;
+pub mod half;
 mod kernels;
 pub mod level;
 mod limits;
@@ -31,5 +32,6 @@ mod scratch;
 mod stream;
 pub mod threads;
 pub mod wide;
+mod wrapping;
 
 pub use device::{physical, physical_at};

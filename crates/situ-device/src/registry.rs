@@ -22,7 +22,7 @@ struct Entry<K> {
 }
 
 /// The ops of its family that a kernel does.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Scope {
     All,
     Where(fn(&Op, &[TensorType], &[TensorType]) -> bool),
@@ -67,6 +67,18 @@ impl<K> Registry<K> {
         for &dtype in dtypes {
             self.table[Self::slot(kind, dtype)] = self.kernels.len() as u16;
         }
+    }
+
+    /// Registers for `dtype`, where it has none, what is registered of a family for `like`, as `make` changes it, for the same ops.
+    pub fn share(&mut self, kind: OpKind, like: DType, dtype: DType, make: impl Fn(&K) -> K) {
+        let (from, to) = (self.table[Self::slot(kind, like)], Self::slot(kind, dtype));
+        if from == 0 || self.table[to] != 0 {
+            return;
+        }
+        let Entry { kernel, scope } = &self.kernels[usize::from(from) - 1];
+        let entry = Entry { kernel: make(kernel), scope: *scope };
+        self.kernels.push(entry);
+        self.table[to] = self.kernels.len() as u16;
     }
 
     /// The kernel for this op on these types, or why there is none.

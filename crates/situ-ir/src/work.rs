@@ -1,6 +1,6 @@
 //! What an op costs, before any device is known: arithmetic and bytes.
 
-use situ_core::TensorType;
+use situ_core::{DType, TensorType};
 
 /// The sort of work an op does. Devices have one speed for each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -41,6 +41,8 @@ pub struct Work {
     pub flops: f64,
     /// Bytes read and written.
     pub bytes: f64,
+    /// The dtype it computes in.
+    pub dtype: DType,
 }
 
 impl Work {
@@ -55,6 +57,7 @@ impl Work {
     ) -> Work {
         let bytes: usize = inputs.iter().chain(outputs).map(TensorType::bytes).sum();
         let elements = outputs.first().map_or(0, |t| t.shape.elements());
-        Work { class, flops: per_element * elements as f64, bytes: bytes as f64 }
+        let dtype = inputs.first().or(outputs.first()).map_or(DType::F32, |t| t.dtype);
+        Work { class, flops: per_element * elements as f64, bytes: bytes as f64, dtype }
     }
 }

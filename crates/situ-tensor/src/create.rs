@@ -18,7 +18,7 @@ pub trait TensorData {
 }
 
 macro_rules! number_data {
-    ($($t:ty)*) => {$(
+    ($([$variant:ident ($t:ty) $($rest:tt)*])*) => {$(
         impl TensorData for $t {
             type Element = $t;
             fn dims(&self, _: &mut Vec<usize>) -> bool { true }
@@ -26,7 +26,7 @@ macro_rules! number_data {
         }
     )*};
 }
-number_data! { f32 f64 i32 i64 u8 bool }
+situ_core::dtype_table! { [number_data] }
 
 impl<T: TensorData> TensorData for [T] {
     type Element = T::Element;
@@ -189,14 +189,7 @@ pub fn range<T: Element>(start: T, stop: T, step: T) -> Result<Tensor> {
 
 /// How many of `start + i · step` come before `stop`; `None` where there is no end to them, or no number holds it.
 fn count_before(start: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
-    let whole = |value: Scalar| match value {
-        Scalar::I32(v) => Some(i128::from(v)),
-        Scalar::I64(v) => Some(i128::from(v)),
-        Scalar::U8(v) => Some(i128::from(v)),
-        Scalar::Bool(v) => Some(i128::from(v)),
-        Scalar::F32(_) | Scalar::F64(_) => None,
-    };
-    if let (Some(start), Some(stop), Some(step)) = (whole(start), whole(stop), whole(step)) {
+    if let (Some(start), Some(stop), Some(step)) = (start.to_whole(), stop.to_whole(), step.to_whole()) {
         let span = if step < 0 { start - stop } else { stop - start };
         let step = step.unsigned_abs();
         let count = u128::try_from(span).unwrap_or(0);
@@ -214,8 +207,12 @@ fn count_before(start: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
             if step < 0.0 { value > stop } else { value < stop }
         }
         _ => {
-            let (start, stop, step) = (start.to_f64(), stop.to_f64(), step.to_f64());
-            let value = start + i as f64 * step;
+            let (first, stop, step) = (start.to_f64(), stop.to_f64(), step.to_f64());
+            let value = match start.dtype().is_half() {
+                // Computed in f32, and rounded once.
+                true => Scalar::of(start.dtype(), f64::from(first as f32 + i as f32 * step as f32)).to_f64(),
+                false => first + i as f64 * step,
+            };
             if step < 0.0 { value > stop } else { value < stop }
         }
     };
@@ -231,12 +228,8 @@ fn count_before(start: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
 #[track_caller]
 pub fn arange(count: usize, dtype: DType) -> Result<Tensor> {
     let last = count.saturating_sub(1);
-    let most = match dtype {
-        DType::U8 => usize::from(u8::MAX),
-        DType::I32 => i32::MAX as usize,
-        DType::I64 | DType::F32 | DType::F64 | DType::Bool => usize::MAX,
-    };
-    if last > most {
+    let range = dtype.whole_range().filter(|_| dtype.is_integer());
+    if range.is_some_and(|range| !range.contains(&(last as i128))) {
         return Err(Error::argument(
             "range",
             format!("{dtype} has no element {last}"),

@@ -1,7 +1,7 @@
 //! Printing tensors: nested rows, long axes shortened in the middle. Of a large tensor, only what is printed is read.
 
 use crate::tensor::Tensor;
-use situ_core::{Caller, DType, Element, MAX_RANK, Result};
+use situ_core::{Caller, DType, Element, MAX_RANK, Result, with_element};
 use situ_runtime::Runtime;
 use std::fmt;
 
@@ -11,14 +11,7 @@ const SHOWN: usize = 6;
 const WHOLE: usize = 1 << 20;
 
 fn element(dtype: DType, bytes: &[u8]) -> String {
-    match dtype {
-        DType::F32 => format!("{}", f32::from_bytes(bytes)),
-        DType::F64 => format!("{}", f64::from_bytes(bytes)),
-        DType::I32 => i32::from_bytes(bytes).to_string(),
-        DType::I64 => i64::from_bytes(bytes).to_string(),
-        DType::U8 => u8::from_bytes(bytes).to_string(),
-        DType::Bool => bool::from_bytes(bytes).to_string(),
-    }
+    with_element!(dtype, T => T::from_bytes(bytes).to_string())
 }
 
 /// The parts of an axis that are shown, as starts and sizes.

@@ -1,14 +1,14 @@
-//! Plain dense data as references compute with it: floats in f64, everything else in i64.
+//! Plain dense data as references compute with it: floats in f64, everything else in i128.
 
-use situ_core::{DType, Element, Shape};
+use situ_core::{DType, Element, Scalar, Shape, with_element};
 
 /// Elements, wide enough for every dtype.
 #[derive(Clone, Debug)]
 pub enum Numbers {
-    /// Of f32 and f64.
+    /// Of floats.
     Real(Vec<f64>),
     /// Of integers and bools.
-    Whole(Vec<i64>),
+    Whole(Vec<i128>),
 }
 
 /// Elements in row-major order under a shape.
@@ -27,8 +27,8 @@ impl Array {
     pub fn real(dtype: DType, dims: &[usize], mut values: Vec<f64>) -> Array {
         assert!(dtype.is_float(), "{dtype} is no float");
         assert_eq!(values.len(), dims.iter().product::<usize>(), "elements of {dims:?}");
-        if dtype == DType::F32 {
-            values.iter_mut().for_each(|v| *v = f64::from(*v as f32));
+        if dtype != DType::F64 {
+            values.iter_mut().for_each(|v| *v = rounded(dtype, *v));
         }
         Array { dtype, dims: dims.to_vec(), numbers: Numbers::Real(values) }
     }
@@ -41,7 +41,7 @@ impl Array {
     }
 
     /// Integers or bools, wrapped to the dtype.
-    pub fn whole(dtype: DType, dims: &[usize], mut values: Vec<i64>) -> Array {
+    pub fn whole(dtype: DType, dims: &[usize], mut values: Vec<i128>) -> Array {
         assert!(!dtype.is_float(), "{dtype} is no integer");
         assert_eq!(values.len(), dims.iter().product::<usize>(), "elements of {dims:?}");
         values.iter_mut().for_each(|v| *v = wrap(dtype, *v));
@@ -53,9 +53,9 @@ impl Array {
         if dtype.is_float() {
             Array::real(dtype, dims, values.to_vec())
         } else if dtype == DType::Bool {
-            Array::whole(dtype, dims, values.iter().map(|&v| i64::from(v != 0.0)).collect())
+            Array::whole(dtype, dims, values.iter().map(|&v| i128::from(v != 0.0)).collect())
         } else {
-            Array::whole(dtype, dims, values.iter().map(|&v| v as i64).collect())
+            Array::whole(dtype, dims, values.iter().map(|&v| v as i128).collect())
         }
     }
 
@@ -78,7 +78,7 @@ impl Array {
     }
 
     /// The elements of an integer or bool array.
-    pub fn wholes(&self) -> &[i64] {
+    pub fn wholes(&self) -> &[i128] {
         match &self.numbers {
             Numbers::Whole(values) => values,
             Numbers::Real(_) => panic!("an array of {} was read as integers", self.dtype),
@@ -114,9 +114,9 @@ impl Array {
     /// Denormal floats replaced by zeros, as some GPUs see them.
     pub fn flushed(&self) -> Array {
         match &self.numbers {
-            Numbers::Real(v) if self.dtype == DType::F32 => {
-                let flush =
-                    |x: &f64| if x.abs() < f64::from(f32::MIN_POSITIVE) { 0.0f64.copysign(*x) } else { *x };
+            Numbers::Real(v) if self.dtype != DType::F64 => {
+                let least = self.dtype.least_normal().expect("a float");
+                let flush = |x: &f64| if x.abs() < least { 0.0f64.copysign(*x) } else { *x };
                 Array { numbers: Numbers::Real(v.iter().map(flush).collect()), ..self.clone() }
             }
             Numbers::Real(_) | Numbers::Whole(_) => self.clone(),
@@ -125,12 +125,16 @@ impl Array {
 
     /// The elements as a tensor's memory holds them.
     pub fn bytes(&self) -> Vec<u8> {
-        match (&self.numbers, self.dtype) {
-            (Numbers::Real(v), DType::F32) => v.iter().flat_map(|&x| (x as f32).to_ne_bytes()).collect(),
-            (Numbers::Real(v), _) => v.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-            (Numbers::Whole(v), DType::I32) => v.iter().flat_map(|&x| (x as i32).to_ne_bytes()).collect(),
-            (Numbers::Whole(v), DType::I64) => v.iter().flat_map(|x| x.to_ne_bytes()).collect(),
-            (Numbers::Whole(v), _) => v.iter().map(|&x| x as u8).collect(),
+        let scalar = |value: Scalar| value.bits().to_le_bytes();
+        let size = self.dtype.size();
+        match &self.numbers {
+            Numbers::Real(v) => {
+                v.iter().flat_map(|&x| scalar(Scalar::of(self.dtype, x)).into_iter().take(size)).collect()
+            }
+            Numbers::Whole(v) => v
+                .iter()
+                .flat_map(|&x| scalar(Scalar::of_whole(self.dtype, x)).into_iter().take(size))
+                .collect(),
         }
     }
 
@@ -138,25 +142,53 @@ impl Array {
     pub fn from_bytes(dtype: DType, dims: &[usize], bytes: &[u8]) -> Array {
         let chunks = bytes.chunks_exact(dtype.size());
         let numbers = match dtype {
-            DType::F32 => Numbers::Real(chunks.map(|c| f64::from(f32::from_bytes(c))).collect()),
-            DType::F64 => Numbers::Real(chunks.map(f64::from_bytes).collect()),
-            DType::I32 => Numbers::Whole(chunks.map(|c| i64::from(i32::from_bytes(c))).collect()),
-            DType::I64 => Numbers::Whole(chunks.map(i64::from_bytes).collect()),
             // A bool is one byte, 0 or 1: any other byte is a fault that the comparison must see.
-            DType::U8 | DType::Bool => Numbers::Whole(bytes.iter().map(|&b| i64::from(b)).collect()),
+            DType::Bool => Numbers::Whole(bytes.iter().map(|&b| i128::from(b)).collect()),
+            _ if dtype.is_float() => {
+                with_element!(dtype, T => Numbers::Real(chunks.map(|c| T::from_bytes(c).to_f64()).collect()))
+            }
+            _ => with_element!(dtype, T => {
+                Numbers::Whole(chunks.filter_map(|c| T::from_bytes(c).to_whole()).collect())
+            }),
         };
         Array { dtype, dims: dims.to_vec(), numbers }
     }
 }
 
 /// An integer wrapped to a dtype; "not zero" for bool.
-pub fn wrap(dtype: DType, value: i64) -> i64 {
+pub fn wrap(dtype: DType, value: i128) -> i128 {
+    Scalar::of_whole(dtype, value).to_whole().unwrap_or_else(|| panic!("{dtype} does not wrap"))
+}
+
+/// The float of a dtype that is nearest to a number, ties to even.
+pub fn rounded(dtype: DType, value: f64) -> f64 {
+    let (Some(bits), Some(least_normal)) = (dtype.significand_bits(), dtype.least_normal()) else {
+        panic!("{dtype} is no float")
+    };
+    if dtype == DType::F64 || value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    // Floats near the number are so far apart; an f64 has all of them, and their quotients exactly.
+    let exponent = f64::from_bits(value.abs().max(least_normal).to_bits() & (0x7ff << 52));
+    let step = exponent * 2f64.powi(1 - bits as i32);
+    let near = (value / step).round_ties_even() * step;
+    // Exponents are as many above 1 as below it: the next power of two after the largest float.
+    let beyond = 4.0 / least_normal;
+    if near.abs() >= beyond { f64::INFINITY.copysign(value) } else { near }
+}
+
+/// The float of a dtype that is nearest to a whole number, ties to even.
+pub fn rounded_whole(dtype: DType, value: i128) -> f64 {
     match dtype {
-        DType::I32 => i64::from(value as i32),
-        DType::I64 => value,
-        DType::U8 => i64::from(value as u8),
-        DType::Bool => i64::from(value != 0),
-        DType::F32 | DType::F64 => panic!("{dtype} does not wrap"),
+        DType::F64 => value as f64,
+        DType::F32 => f64::from(value as f32),
+        _ => {
+            // Whether anything is beyond the first 40 bits is all that matters of it.
+            let cut = (128 - value.unsigned_abs().leading_zeros()).saturating_sub(40);
+            let lost = i128::from(value.unsigned_abs() & ((1 << cut) - 1) != 0);
+            let kept = (value.abs() >> cut) | lost;
+            rounded(dtype, (kept * value.signum()) as f64 * 2f64.powi(cut as i32))
+        }
     }
 }
 

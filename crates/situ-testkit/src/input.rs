@@ -212,7 +212,7 @@ mod tests {
     fn every_form_shows_the_same_elements() {
         for dims in [vec![], vec![5], vec![3, 4], vec![2, 3, 4], vec![0, 3]] {
             let count: usize = dims.iter().product();
-            let array = Array::whole(DType::I32, &dims, (0..count as i64).collect());
+            let array = Array::whole(DType::I32, &dims, (0..count as i128).collect());
             for form in Form::VIEWS {
                 let input = Input::formed(array.clone(), form);
                 assert_eq!(input.dense().wholes(), array.wholes(), "{form:?} of {dims:?}");

@@ -1,7 +1,7 @@
 //! Values worth trying, the same in every run.
 
 use crate::array::Array;
-use situ_core::DType;
+use situ_core::{DType, Scalar};
 
 /// A small generator of noise: repeatable, and not the one under test.
 #[derive(Clone, Debug)]
@@ -40,9 +40,9 @@ impl Noise {
             return self.reals(dtype, dims, -3.0, 3.0);
         }
         let draw = |noise: &mut Noise| match dtype {
-            DType::Bool => (noise.next_bits() & 1) as i64,
-            DType::U8 => noise.below(256) as i64,
-            _ => noise.below(201) as i64 - 100,
+            DType::Bool => (noise.next_bits() & 1) as i128,
+            _ if dtype.is_unsigned() => noise.below(256) as i128,
+            _ => noise.below(201) as i128 - 100,
         };
         Array::whole(dtype, dims, (0..count).map(|_| draw(self)).collect())
     }
@@ -54,34 +54,43 @@ impl Noise {
     }
 
     /// Integers from `low` to below `high`.
-    pub fn wholes(&mut self, dtype: DType, dims: &[usize], low: i64, high: i64) -> Array {
+    pub fn wholes(&mut self, dtype: DType, dims: &[usize], low: i128, high: i128) -> Array {
         let count: usize = dims.iter().product();
         let span = (high - low) as usize;
-        Array::whole(dtype, dims, (0..count).map(|_| low + self.below(span) as i64).collect())
+        Array::whole(dtype, dims, (0..count).map(|_| low + self.below(span) as i128).collect())
     }
+}
+
+/// Every float dtype.
+pub fn floats() -> impl Iterator<Item = DType> {
+    DType::ALL.into_iter().filter(|dtype| dtype.is_float())
 }
 
 /// The corners of a dtype: infinities, NaN, zeros of both signs, denormals, the ends of the range.
 pub fn special(dtype: DType) -> Array {
-    let list = match dtype {
-        DType::F32 => {
-            reals(f64::from(f32::MAX), f64::from(f32::MIN_POSITIVE), 1.0e-45, f64::from(f32::EPSILON))
+    let list = match dtype.whole_range() {
+        _ if dtype == DType::Bool => return Array::whole(dtype, &[5], vec![0, 1, 1, 0, 1]),
+        Some(range) => return wholes(dtype, *range.start(), *range.end()),
+        None => {
+            let most = largest(dtype);
+            let least_normal = dtype.least_normal().expect("a float");
+            let step = 2f64.powi(1 - dtype.significand_bits().expect("a float") as i32);
+            reals(most, least_normal, least_normal * step, step)
         }
-        DType::F64 => reals(f64::MAX, f64::MIN_POSITIVE, 5.0e-324, f64::EPSILON),
-        DType::I32 => return wholes(dtype, i64::from(i32::MIN), i64::from(i32::MAX)),
-        DType::I64 => return wholes(dtype, i64::MIN, i64::MAX),
-        DType::U8 => {
-            let list: Vec<i64> = vec![0, 1, 2, 3, 7, 15, 16, 100, 127, 128, 200, 254, 255];
-            return Array::whole(dtype, &[list.len()], list);
-        }
-        DType::Bool => return Array::whole(dtype, &[5], vec![0, 1, 1, 0, 1]),
     };
     Array::real(dtype, &[list.len()], list)
 }
 
-fn wholes(dtype: DType, least: i64, most: i64) -> Array {
-    let list =
-        vec![least, least + 1, -46341, -1000, -7, -3, -2, -1, 0, 1, 2, 3, 7, 1000, 46341, most - 1, most];
+/// The largest finite float of a dtype.
+pub fn largest(dtype: DType) -> f64 {
+    // One below infinity, in bits.
+    Scalar::from_bits(dtype, Scalar::of(dtype, f64::INFINITY).bits() - 1).to_f64()
+}
+
+fn wholes(dtype: DType, least: i128, most: i128) -> Array {
+    let middle = [-46341, -1000, -7, -3, -2, -1, 0, 1, 2, 3, 7, 15, 16, 100, 127, 128, 200, 1000, 46341];
+    let middle = middle.into_iter().filter(|n| (least + 2..most - 1).contains(n));
+    let list: Vec<i128> = [least, least + 1].into_iter().chain(middle).chain([most - 1, most]).collect();
     Array::whole(dtype, &[list.len()], list)
 }
 

@@ -53,8 +53,8 @@ pub mod prelude;
 
 pub use situ_core::{
     Caller, DType, DeviceId, DeviceKind, DeviceSpec, DeviceType, Element, Error, Layout, Location, MAX_RANK,
-    Policy, Real, Reason, Result, Rule, Scalar, Shape, TensorType, error, locate_with, reason, replace_file,
-    visible, visible_lines,
+    Policy, Real, Reason, Result, Rule, Scalar, Shape, TensorType, bf16, error, f16, locate_with, reason,
+    replace_file, visible, visible_lines,
 };
 /// Datasets: elements from tensors and files, made ready and brought to a device ahead of their use.
 pub use situ_data as data;

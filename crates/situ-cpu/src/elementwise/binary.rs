@@ -4,28 +4,21 @@ use super::tile::{Map2, TileFn, tile2};
 use super::unary::{Integer, TruthByte};
 use crate::level::Isa;
 use crate::math::Float;
-use situ_core::DType;
+use situ_core::{DType, with_float, with_integer};
 use situ_ir::ops::BinaryKind;
 
 /// The function of that kind on that dtype; `None` where it has no meaning (the sum of truth values).
 pub fn binary(kind: BinaryKind, dtype: DType) -> Option<TileFn> {
-    match dtype {
-        DType::F32 => float::<f32>(kind),
-        DType::F64 => float::<f64>(kind),
-        DType::I32 => integer::<i32>(kind),
-        DType::I64 => integer::<i64>(kind),
-        DType::U8 => integer::<u8>(kind),
-        DType::Bool => truth(kind),
+    if dtype.is_half() {
+        return super::half::binary(kind, dtype);
     }
+    with_float!(dtype, T => float::<T>(kind),
+        else with_integer!(dtype, T => integer::<T>(kind), else truth(kind)))
 }
 
 /// `relu(a + b)` in one pass; floats.
 pub fn add_relu(dtype: DType) -> Option<TileFn> {
-    match dtype {
-        DType::F32 => Some(tile2::<f32, f32, AddRelu>),
-        DType::F64 => Some(tile2::<f64, f64, AddRelu>),
-        DType::I32 | DType::I64 | DType::U8 | DType::Bool => None,
-    }
+    with_float!(dtype, T => Some(tile2::<T, T, AddRelu>), else None)
 }
 
 fn float<T: Float>(kind: BinaryKind) -> Option<TileFn> {
@@ -44,9 +37,10 @@ fn float<T: Float>(kind: BinaryKind) -> Option<TileFn> {
 
 fn integer<T: Integer>(kind: BinaryKind) -> Option<TileFn> {
     Some(match kind {
-        BinaryKind::Add => tile2::<T, T, IntAdd>,
-        BinaryKind::Sub => tile2::<T, T, IntSub>,
-        BinaryKind::Mul => tile2::<T, T, IntMul>,
+        BinaryKind::Add => tile2::<T::Wrapping, T::Wrapping, IntAdd>,
+        BinaryKind::Sub => tile2::<T::Wrapping, T::Wrapping, IntSub>,
+        BinaryKind::Mul => tile2::<T::Wrapping, T::Wrapping, IntMul>,
+        BinaryKind::Equal | BinaryKind::NotEqual => return order::<T::Wrapping>(kind),
         BinaryKind::Div => tile2::<T, T, IntDiv>,
         BinaryKind::Rem => tile2::<T, T, IntRem>,
         BinaryKind::Maximum => tile2::<T, T, IntMaximum>,

@@ -3,32 +3,39 @@
 
 use super::tile::{Map1, Params, TileFn, tile1};
 use crate::level::Isa;
-use situ_core::DType;
+use crate::wrapping::with_wrapping;
+use situ_core::{DType, with_float, with_integer};
 
 /// The conversion from one dtype to another.
 pub fn cast(from: DType, to: DType) -> TileFn {
-    match from {
-        DType::F32 => from_number::<f32>(to),
-        DType::F64 => from_number::<f64>(to),
-        DType::I32 => from_number::<i32>(to),
-        DType::I64 => from_number::<i64>(to),
-        DType::U8 => from_number::<u8>(to),
-        DType::Bool => from_number::<Truth>(to),
+    match (from.is_half(), to.is_half()) {
+        (true, true) if from == to => return tile1::<u16, To<u16>>,
+        (true, _) => return super::half::cast_from(from, to),
+        (false, true) => return super::half::cast_to(from, to),
+        (false, false) => {}
+    }
+    with_float!(from, T => from_float::<T>(to),
+        else with_integer!(from, T => from_integer::<T>(to), else from_truth(to)))
+}
+
+fn from_float<T: Number>(to: DType) -> TileFn {
+    with_float!(to, R => tile1::<T, To<R>>,
+        else with_integer!(to, R => tile1::<T, To<R>>, else tile1::<T, To<Truth>>))
+}
+
+/// An integer that narrows keeps its low bits, one that widens the sign it has: the sign of the result makes no difference.
+fn from_integer<T: Number>(to: DType) -> TileFn {
+    match to {
+        DType::Bool => with_wrapping!(size_of::<T>(), R => tile1::<R, To<Truth>>),
+        _ => with_float!(to, R => tile1::<T, To<R>>, else with_wrapping!(to.size(), R => tile1::<T, To<R>>)),
     }
 }
 
-fn from_number<
-    T: Convert<f32> + Convert<f64> + Convert<i32> + Convert<i64> + Convert<u8> + Convert<Truth>,
->(
-    to: DType,
-) -> TileFn {
+fn from_truth(to: DType) -> TileFn {
     match to {
-        DType::F32 => tile1::<T, To<f32>>,
-        DType::F64 => tile1::<T, To<f64>>,
-        DType::I32 => tile1::<T, To<i32>>,
-        DType::I64 => tile1::<T, To<i64>>,
-        DType::U8 => tile1::<T, To<u8>>,
-        DType::Bool => tile1::<T, To<Truth>>,
+        DType::Bool => tile1::<Truth, To<Truth>>,
+        _ => with_float!(to, R => tile1::<Truth, To<R>>,
+            else with_wrapping!(to.size(), R => tile1::<Truth, To<R>>)),
     }
 }
 
@@ -43,7 +50,10 @@ trait Convert<R: Copy>: Copy {
 }
 
 macro_rules! conversions {
-    ($($from:ty => $($to:ty)*;)*) => {$(
+    ([$($from:ty)*] $to:tt) => {
+        $(conversions! { one $from => $to })*
+    };
+    (one $from:ty => [$($to:ty)*]) => {
         $(impl Convert<$to> for $from {
             #[inline(always)]
             fn convert(self) -> $to {
@@ -62,15 +72,17 @@ macro_rules! conversions {
                 u8::from(self.0 != 0) as $from
             }
         }
-    )*};
+        impl Number for $from {}
+    };
 }
-conversions! {
-    f32 => f32 f64 i32 i64 u8;
-    f64 => f32 f64 i32 i64 u8;
-    i32 => f32 f64 i32 i64 u8;
-    i64 => f32 f64 i32 i64 u8;
-    u8 => f32 f64 i32 i64 u8;
+macro_rules! numbers {
+    ($($integer:ty)*) => {
+        /// A number that becomes any other.
+        trait Number: Convert<f32> + Convert<f64> + Convert<Truth> $(+ Convert<$integer>)* {}
+        conversions! { [f32 f64 $($integer)*] [f32 f64 $($integer)*] }
+    };
 }
+situ_core::integer_types!([numbers]);
 
 impl Convert<Truth> for Truth {
     #[inline(always)]

@@ -132,6 +132,7 @@ pub(super) unsafe fn spread(value: *const u8, size: usize, to: *mut u8, len: usi
     unsafe {
         match size {
             1 => typed::<u8>(value, to, len),
+            2 => typed::<u16>(value, to, len),
             4 => typed::<u32>(value, to, len),
             _ => typed::<u64>(value, to, len),
         }
@@ -154,6 +155,7 @@ pub(super) unsafe fn gather_bytes<const N: usize>(
     unsafe {
         match input.size {
             1 => gather::<u8, N>(walk, k, position, input.start, to, len),
+            2 => gather::<u16, N>(walk, k, position, input.start.cast(), to.cast(), len),
             4 => gather::<u32, N>(walk, k, position, input.start.cast(), to.cast(), len),
             _ => gather::<u64, N>(walk, k, position, input.start.cast(), to.cast(), len),
         }

@@ -17,6 +17,7 @@ mod chain;
 mod engine;
 mod feed;
 pub mod fused;
+mod half;
 pub mod select;
 pub mod tile;
 pub mod unary;

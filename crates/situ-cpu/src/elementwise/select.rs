@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 pub fn select(dtype: DType) -> TileFn {
     match dtype.size() {
         1 => tile::<u8>,
+        2 => tile::<u16>,
         4 => tile::<u32>,
         _ => tile::<u64>,
     }

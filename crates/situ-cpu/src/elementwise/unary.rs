@@ -3,22 +3,18 @@
 use super::tile::{Map1, Params, TileFn, tile1};
 use crate::level::Isa;
 use crate::math::Float;
-use situ_core::DType;
+use situ_core::{DType, with_float, with_integer};
 use situ_ir::ops::UnaryKind;
 use std::mem::MaybeUninit;
 
 /// The function of that kind on that dtype; `None` where it has no meaning (the exponential of an integer).
 pub fn unary(kind: UnaryKind, dtype: DType) -> Option<TileFn> {
-    match dtype {
-        DType::F32 => float::<f32>(kind),
-        DType::F64 => float::<f64>(kind),
-        DType::I32 => integer::<i32>(kind),
-        DType::I64 => integer::<i64>(kind),
-        DType::U8 => integer::<u8>(kind),
-        DType::Bool => match kind {
-            UnaryKind::Not => Some(tile1::<u8, Not>),
-            _ => None,
-        },
+    match (dtype, kind) {
+        (DType::Bool, UnaryKind::Not) => Some(tile1::<u8, Not>),
+        (DType::Bool, _) => None,
+        _ if dtype.is_half() => super::half::unary(kind, dtype),
+        _ => with_float!(dtype, T => float::<T>(kind),
+            else with_integer!(dtype, T => integer::<T>(kind), else None)),
     }
 }
 
@@ -55,15 +51,12 @@ fn float<T: Float>(kind: UnaryKind) -> Option<TileFn> {
     })
 }
 
-fn integer<T: Integer>(kind: UnaryKind) -> Option<TileFn>
-where
-    IntNeg: Map1<T, Out = T>,
-{
+fn integer<T: Integer>(kind: UnaryKind) -> Option<TileFn> {
     Some(match kind {
-        UnaryKind::Neg => tile1::<T, IntNeg>,
+        UnaryKind::Neg => tile1::<T::Wrapping, IntNeg>,
         UnaryKind::Abs => tile1::<T, IntAbs>,
         UnaryKind::Sign => tile1::<T, IntSign>,
-        UnaryKind::Square => tile1::<T, IntSquare>,
+        UnaryKind::Square => tile1::<T::Wrapping, IntSquare>,
         UnaryKind::Relu => tile1::<T, IntRelu>,
         UnaryKind::Clip => tile1::<T, IntClip<T>>,
         UnaryKind::Exp
@@ -93,6 +86,8 @@ where
 
 /// The integer dtypes; arithmetic wraps.
 pub(super) trait Integer: Copy + PartialOrd + Send + Sync + 'static {
+    /// The integer of the same size that stands for it where the sign makes no difference to the bits: sums, products, equality.
+    type Wrapping: Integer;
     const ZERO: Self;
     const ONE: Self;
     fn saturating_from(x: f64) -> Self;
@@ -108,6 +103,7 @@ pub(super) trait Integer: Copy + PartialOrd + Send + Sync + 'static {
 macro_rules! integers {
     ($($t:ty)*) => {$(
         impl Integer for $t {
+            type Wrapping = <[(); size_of::<$t>()] as crate::wrapping::OfSize>::Integer;
             const ZERO: $t = 0;
             const ONE: $t = 1;
             #[inline(always)]
@@ -137,7 +133,7 @@ macro_rules! integers {
         }
     )*};
 }
-integers! { i32 i64 u8 }
+situ_core::integer_types!([integers]);
 
 /// Functions without parameters, each by its formula.
 macro_rules! functions {

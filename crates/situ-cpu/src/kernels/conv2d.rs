@@ -17,7 +17,13 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 }
 
 const fn kernel<T: Number>() -> CpuKernel {
-    CpuKernel { run: run::<T>, accepts: |_, _, _| false, workspace: workspace::<T>, in_place: false }
+    CpuKernel {
+        run: run::<T>,
+        accepts: |_, _, _| false,
+        workspace: workspace::<T>,
+        in_place: false,
+        in_f32: false,
+    }
 }
 
 /// What a call computes, whichever of the three it is.

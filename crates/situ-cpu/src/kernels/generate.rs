@@ -1,16 +1,21 @@
 //! Tensors made from nothing: fill, range, eye.
 
 use super::{CpuKernel, start};
-use crate::exec::Exec;
+use crate::exec::{Exec, Shared};
+use crate::half::Half;
 use crate::movement;
-use situ_core::{DType, Result, Scalar};
+use crate::movement::Step;
+use crate::wrapping::with_wrapping;
+use situ_core::{DType, Element, Result, Scalar, bf16, f16, with_float};
 use situ_device::{Call, Registry};
+use situ_ir::ops::Range;
 use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     registry.add(OpKind::Fill, &DType::ALL, CpuKernel::dense(fill));
-    let numbers = [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8];
-    registry.add(OpKind::Range, &numbers, CpuKernel::dense(range));
+    for dtype in DType::ALL.into_iter().filter(|d| d.is_numeric()) {
+        registry.add(OpKind::Range, &[dtype], CpuKernel::dense(range));
+    }
     registry.add(OpKind::Eye, &DType::ALL, CpuKernel::dense(eye));
 }
 
@@ -24,19 +29,47 @@ fn fill(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
 
 fn range(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let (Op::Range(op), [output]) = (call.op, call.outputs) else { return Err(super::refused(call)) };
-    let to = start(output);
+    let (to, dtype) = (start(output), output.dtype);
     // SAFETY: the output is dense memory of its own with `count` elements of the start's dtype.
     unsafe {
-        match (op.start, op.step) {
-            (Scalar::F32(a), Scalar::F32(by)) => movement::range(exec, a, by, to.cast(), op.count),
-            (Scalar::F64(a), Scalar::F64(by)) => movement::range(exec, a, by, to.cast(), op.count),
-            (Scalar::I32(a), Scalar::I32(by)) => movement::range(exec, a, by, to.cast(), op.count),
-            (Scalar::I64(a), Scalar::I64(by)) => movement::range(exec, a, by, to.cast(), op.count),
-            (Scalar::U8(a), Scalar::U8(by)) => movement::range(exec, a, by, to, op.count),
-            // The rule refuses bool and two dtypes.
-            _ => (),
+        match dtype {
+            DType::F16 => return half_range::<f16>(exec, op, to.cast()),
+            DType::BF16 => return half_range::<bf16>(exec, op, to.cast()),
+            _ => {}
         }
+        with_float!(dtype, T => range_of::<T>(exec, op, to),
+            else with_wrapping!(dtype.size(), T => range_of::<T>(exec, op, to)));
     }
+    Ok(())
+}
+
+/// # Safety
+/// `to` has room for the op's elements, whose bits are those of `T`.
+unsafe fn range_of<T: Step + Element>(exec: &Exec<'_>, op: &Range, to: *mut u8) {
+    let [start, step] = [op.start, op.step].map(|value| T::from_bits(value.bits()));
+    // SAFETY: the caller's promise.
+    unsafe { movement::range(exec, start, step, to.cast(), op.count) };
+}
+
+/// Computed in f32, each element rounded once.
+///
+/// # Safety
+/// `to` has room for the op's elements.
+unsafe fn half_range<H: Half>(exec: &Exec<'_>, op: &Range, to: *mut H) -> Result<()> {
+    const BLOCK: usize = 512;
+    let [start, step] = [op.start, op.step].map(|value| value.to_f64() as f32);
+    let to = Shared(to);
+    exec.for_ranges(op.count.div_ceil(BLOCK), 64, |first, last| {
+        for block in first..last {
+            let mut wide = [0.0; BLOCK];
+            let at = block * BLOCK;
+            let count = BLOCK.min(op.count - at);
+            wide.iter_mut().enumerate().for_each(|(i, x)| *x = f32::nth(start, step, at + i));
+            // SAFETY: the caller's promise; blocks do not overlap.
+            let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(at).cast(), count) };
+            H::narrow(exec.level, &wide[..count], out);
+        }
+    });
     Ok(())
 }
 

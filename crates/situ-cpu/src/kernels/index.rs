@@ -3,19 +3,27 @@
 use super::{CpuKernel, start};
 use crate::exec::Exec;
 use crate::movement::{self, Gather, Index, OutOfRange, Slices, Source, Summand};
+use crate::wrapping::with_wrapping;
 use situ_core::error::{Data, Fault};
-use situ_core::{DType, Error, Layout, Result};
+use situ_core::{DType, Error, Layout, Result, with_float};
 use situ_device::{Arg, Call, Registry};
 use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
-    let kernel = CpuKernel { run: gather, accepts: gather_accepts, workspace: |_, _, _| 0, in_place: false };
+    let kernel = CpuKernel {
+        run: gather,
+        accepts: gather_accepts,
+        workspace: |_, _, _| 0,
+        in_place: false,
+        in_f32: false,
+    };
     registry.add(OpKind::Gather, &DType::ALL, kernel);
-    registry.add(OpKind::ScatterAdd, &[DType::F32], scatter_kernel::<f32>());
-    registry.add(OpKind::ScatterAdd, &[DType::F64], scatter_kernel::<f64>());
-    registry.add(OpKind::ScatterAdd, &[DType::I32], scatter_kernel::<i32>());
-    registry.add(OpKind::ScatterAdd, &[DType::I64], scatter_kernel::<i64>());
-    registry.add(OpKind::ScatterAdd, &[DType::U8], scatter_kernel::<u8>());
+    for dtype in DType::ALL.into_iter().filter(|d| d.is_numeric() && !d.is_half()) {
+        // Sums of integers wrap: their sign makes no difference.
+        let kernel = with_float!(dtype, T => scatter_kernel::<T>(),
+            else with_wrapping!(dtype.size(), T => scatter_kernel::<T>()));
+        registry.add(OpKind::ScatterAdd, &[dtype], kernel);
+    }
     registry.add(OpKind::OneHot, &DType::ALL, CpuKernel::dense(one_hot));
 }
 
@@ -84,6 +92,7 @@ fn scatter_kernel<T: Summand>() -> CpuKernel {
         accepts: |_, input, _| input == 0,
         workspace: |_, _, _| 0,
         in_place: false,
+        in_f32: false,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Matrix products on [`crate::matmul`]; f32, f64, i32, i64 and u8. Sides of any strides are read in place. With a bias and an
+//! Matrix products on [`crate::matmul`]; numbers of any dtype. Sides of any strides are read in place. With a bias and an
 //! activation behind them (f32 and f64): the bias and relu on the way out, other activations in one more pass, tile by tile.
 
 use super::{CpuKernel, start};
@@ -6,18 +6,20 @@ use crate::exec::Exec;
 use crate::matmul::{
     Activation, Element, Epilogue, Matrix, Offsets, Product, SINGLE, Workspace, matmul, workspace_bytes,
 };
-use situ_core::{DType, Layout, MAX_RANK, Result, Shape, TensorType};
+use crate::wrapping::with_wrapping;
+use situ_core::{DType, Layout, MAX_RANK, Result, Shape, TensorType, with_float};
 use situ_device::{Call, Registry};
 use situ_ir::ops::matmul::Dims;
 use situ_ir::ops::{Matmul, UnaryKind};
 use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
-    registry.add(OpKind::Matmul, &[DType::F32], kernel::<f32>());
-    registry.add(OpKind::Matmul, &[DType::F64], kernel::<f64>());
-    registry.add(OpKind::Matmul, &[DType::I32], kernel::<i32>());
-    registry.add(OpKind::Matmul, &[DType::I64], kernel::<i64>());
-    registry.add(OpKind::Matmul, &[DType::U8], kernel::<u8>());
+    for dtype in DType::ALL.into_iter().filter(|d| d.is_numeric() && !d.is_half()) {
+        // Products of integers wrap: their sign makes no difference.
+        let kernel =
+            with_float!(dtype, T => kernel::<T>(), else with_wrapping!(dtype.size(), T => kernel::<T>()));
+        registry.add(OpKind::Matmul, &[dtype], kernel);
+    }
     registry.add(OpKind::MatmulBias, &[DType::F32], with_bias::<f32>());
     registry.add(OpKind::MatmulBias, &[DType::F64], with_bias::<f64>());
 }
@@ -29,11 +31,18 @@ const fn with_bias<T: Element>() -> CpuKernel {
         accepts: |_, input, _| input < 2,
         workspace: workspace::<T>,
         in_place: false,
+        in_f32: false,
     }
 }
 
 const fn kernel<T: Element>() -> CpuKernel {
-    CpuKernel { run: run::<T>, accepts: |_, _, _| true, workspace: workspace::<T>, in_place: false }
+    CpuKernel {
+        run: run::<T>,
+        accepts: |_, _, _| true,
+        workspace: workspace::<T>,
+        in_place: false,
+        in_f32: false,
+    }
 }
 
 fn workspace<T: Element>(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {

@@ -10,6 +10,7 @@ mod dropout;
 mod elementwise;
 mod fused;
 mod generate;
+pub(crate) mod half;
 mod index;
 mod layer_norm;
 mod matmul;
@@ -37,17 +38,19 @@ pub(crate) struct CpuKernel {
     pub(crate) workspace: fn(&Op, &[TensorType], &[TensorType]) -> usize,
     /// Whether it may write its result over an operand: it reads an element, or a tile, before it writes it.
     pub(crate) in_place: bool,
+    /// Whether it is a kernel of f32 that stands for one of f16 or bf16: see [`half`].
+    pub(crate) in_f32: bool,
 }
 
 impl CpuKernel {
     /// A kernel that wants its inputs dense (at any offset) and no workspace.
     pub(crate) const fn dense(run: fn(&Exec<'_>, &Call<'_>) -> Result<()>) -> CpuKernel {
-        CpuKernel { run, accepts: |_, _, _| false, workspace: |_, _, _| 0, in_place: false }
+        CpuKernel { run, accepts: |_, _, _| false, workspace: |_, _, _| 0, in_place: false, in_f32: false }
     }
 
     /// A kernel that reads inputs of any strides and wants no workspace.
     pub(crate) const fn strided(run: fn(&Exec<'_>, &Call<'_>) -> Result<()>) -> CpuKernel {
-        CpuKernel { run, accepts: |_, _, _| true, workspace: |_, _, _| 0, in_place: false }
+        CpuKernel { run, accepts: |_, _, _| true, workspace: |_, _, _| 0, in_place: false, in_f32: false }
     }
 
     /// The same kernel, which may write its result over an operand.
@@ -75,6 +78,8 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     batch_norm::register(&mut registry);
     dropout::register(&mut registry);
     update::register(&mut registry);
+    // Behind all that compute in f32, which it takes for f16 and bf16 too.
+    half::register(&mut registry);
     custom::register(&mut registry);
     registry
 }

@@ -1,16 +1,47 @@
 //! Random tensors on [`crate::random`].
 
+use super::half::narrow_all;
 use super::{CpuKernel, start};
 use crate::exec::Exec;
 use crate::random::{self, Stream};
-use situ_core::{DType, Real, Result};
+use crate::wrapping::with_wrapping;
+use situ_core::{DType, Real, Result, Scalar, bf16, f16};
 use situ_device::{Call, Registry};
 use situ_ir::ops::Distribution;
 use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     // The rule refuses what a dtype can't hold: normal integers, a permutation of floats.
-    registry.add(OpKind::Random, &DType::ALL, CpuKernel::dense(run));
+    let mut kernel = CpuKernel::dense(run);
+    kernel.workspace = |_, _, outputs| match outputs.first() {
+        Some(ty) if ty.dtype.is_half() => ty.shape.elements() * size_of::<f32>(),
+        _ => 0,
+    };
+    registry.add(OpKind::Random, &DType::ALL, kernel);
+}
+
+/// Numbers drawn as f32, each rounded once.
+///
+/// # Safety
+/// `to` has room for `count` elements of the dtype.
+unsafe fn rounded(
+    exec: &Exec<'_>,
+    call: &Call<'_>,
+    dtype: DType,
+    to: *mut u8,
+    count: usize,
+    draw: impl FnOnce(*mut f32),
+) {
+    let Some(wide) = call.workspace.and_then(|region| region.host()) else { return };
+    let wide = wide.as_ptr().cast::<f32>();
+    draw(wide);
+    // SAFETY: the caller's promise; the workspace has as many f32.
+    unsafe {
+        match dtype {
+            DType::F16 => narrow_all::<f16>(exec, wide, to.cast(), count),
+            _ => narrow_all::<bf16>(exec, wide, to.cast(), count),
+        }
+    }
 }
 
 fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
@@ -24,40 +55,62 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
             DType::F32 => unsafe { random::uniform_f32(exec, stream, low, high, to.cast(), count) },
             // SAFETY: see above.
             DType::F64 => unsafe { random::uniform_f64(exec, stream, low, high, to.cast(), count) },
+            // Below the upper bound even after rounding: up to the dtype's number before it.
             // SAFETY: see above.
-            DType::I32 => unsafe {
-                random::uniform_i32(exec, stream, low as i32, (high - low) as u64, to.cast(), count);
+            dtype if dtype.is_half() => unsafe {
+                let [low, high] = [low, high].map(|v| Scalar::of(dtype, v).to_f64());
+                let top = before(dtype, high).max(low);
+                rounded(exec, call, dtype, to, count, |wide| {
+                    random::uniform_up_to(exec, stream, low, high, top, wide, count);
+                });
             },
-            // SAFETY: see above.
-            DType::I64 => unsafe {
-                random::uniform_i64(exec, stream, low as i64, (high - low) as u64, to.cast(), count);
-            },
-            DType::U8 | DType::Bool => (),
+            dtype => with_wrapping!(dtype.size(), T => {
+                let first = low as i128 as T;
+                // SAFETY: see above.
+                unsafe { random::uniform_whole(exec, stream, first, (high - low) as u64, to.cast::<T>(), count) };
+            }),
         },
         Distribution::Normal { mean: Real(mean), deviation: Real(deviation) } => match op.dtype {
             // SAFETY: see above.
             DType::F32 => unsafe { random::normal_f32(exec, stream, mean, deviation, to.cast(), count) },
             // SAFETY: see above.
             DType::F64 => unsafe { random::normal_f64(exec, stream, mean, deviation, to.cast(), count) },
-            DType::I32 | DType::I64 | DType::U8 | DType::Bool => (),
+            // SAFETY: see above.
+            dtype if dtype.is_half() => unsafe {
+                rounded(exec, call, dtype, to, count, |wide| {
+                    random::normal_f32(exec, stream, mean, deviation, wide, count);
+                });
+            },
+            // The rule refuses normal integers.
+            _ => (),
         },
-        // SAFETY: see above; true is a byte of 1.
-        Distribution::Bernoulli { p: Real(p) } => unsafe {
-            match op.dtype {
-                DType::F32 => random::bernoulli(exec, stream, p, [0f32, 1.0], to.cast(), count),
-                DType::F64 => random::bernoulli(exec, stream, p, [0f64, 1.0], to.cast(), count),
-                DType::I32 => random::bernoulli(exec, stream, p, [0i32, 1], to.cast(), count),
-                DType::I64 => random::bernoulli(exec, stream, p, [0i64, 1], to.cast(), count),
-                DType::U8 | DType::Bool => random::bernoulli(exec, stream, p, [0u8, 1], to, count),
-            }
-        },
+        // Two values are moved, not computed with.
+        Distribution::Bernoulli { p: Real(p) } => {
+            let values = [0.0, 1.0].map(|v| Scalar::of(op.dtype, v).bits());
+            // SAFETY: see above; zero and one have the bytes of their dtype.
+            with_wrapping!(op.dtype.size(), T => unsafe {
+                random::bernoulli(exec, stream, p, values.map(|v| v as T), to.cast::<T>(), count);
+            });
+        }
         Distribution::Permutation => match op.dtype {
             // SAFETY: see above.
             DType::I32 => unsafe { random::permutation::<i32>(exec, stream, to.cast(), count) },
-            // SAFETY: see above.
-            DType::I64 => unsafe { random::permutation::<i64>(exec, stream, to.cast(), count) },
-            DType::F32 | DType::F64 | DType::U8 | DType::Bool => (),
+            // SAFETY: see above. The rule allows no other dtype.
+            _ => unsafe { random::permutation::<i64>(exec, stream, to.cast(), count) },
         },
     }
     Ok(())
+}
+
+/// The number of a dtype before this one of it, which is finite.
+fn before(dtype: DType, number: f64) -> f64 {
+    let bits = Scalar::of(dtype, number).bits();
+    let sign = 1 << (8 * dtype.size() - 1);
+    let below = match bits {
+        0 => sign | 1,
+        _ if bits == sign => sign | 1,
+        _ if bits & sign != 0 => bits + 1,
+        _ => bits - 1,
+    };
+    Scalar::from_bits(dtype, below).to_f64()
 }

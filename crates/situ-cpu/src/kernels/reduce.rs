@@ -1,6 +1,6 @@
 //! Reductions over any axes, on the primitives of [`crate::reduce`], and running sums.
 //!
-//! f32 f64 i32 i64 u8 for sum, prod, max, min, argmax and argmin; f32 and f64 for mean; bool for any and all: whatever the op's
+//! Numbers for sum, prod, max, min, argmax and argmin; floats for mean; bool for any and all: whatever the op's
 //! rule lets through. A layout that is a permutation without gaps is read in place where the result does not have to be
 //! transposed, and does not depend on the order of memory, as sums of floats and the sign of the larger zero do; others are made
 //! dense first. So the same numbers give the same bits, however they lie.
@@ -11,18 +11,21 @@ use crate::exec::{Exec, Shared};
 use crate::math::Float;
 use crate::reduce::groups::Groups;
 use crate::reduce::{All, Any, ArgKind, Max, Min, Prod, Reducer, Sum, arg_reduce, reduce};
-use situ_core::{Axes, DType, Layout, Result, TensorType};
+use crate::wrapping::with_wrapping;
+use situ_core::{Axes, DType, Layout, Result, TensorType, with_float, with_integer};
 use situ_device::{Call, Registry};
 use situ_ir::ops::{Reduce, ReduceKind};
 use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
-    registry.add(OpKind::Reduce, &DType::ALL, CpuKernel { run, accepts, workspace, in_place: false });
-    registry.add(OpKind::Cumsum, &[DType::F32], CpuKernel::dense(running::<f32>));
-    registry.add(OpKind::Cumsum, &[DType::F64], CpuKernel::dense(running::<f64>));
-    registry.add(OpKind::Cumsum, &[DType::I32], CpuKernel::dense(running::<i32>));
-    registry.add(OpKind::Cumsum, &[DType::I64], CpuKernel::dense(running::<i64>));
-    registry.add(OpKind::Cumsum, &[DType::U8], CpuKernel::dense(running::<u8>));
+    let own: Vec<DType> = DType::ALL.into_iter().filter(|d| !d.is_half()).collect();
+    registry.add(OpKind::Reduce, &own, CpuKernel { run, accepts, workspace, in_place: false, in_f32: false });
+    for dtype in own.into_iter().filter(|d| d.is_numeric()) {
+        // Sums of integers wrap: their sign makes no difference.
+        let kernel = with_float!(dtype, T => CpuKernel::dense(running::<T>),
+            else with_wrapping!(dtype.size(), T => CpuKernel::dense(running::<T>)));
+        registry.add(OpKind::Cumsum, &[dtype], kernel);
+    }
 }
 
 /// Besides dense layouts, those that need no workspace: its size is asked for without knowing the layout.
@@ -75,16 +78,19 @@ fn between(groups: &Groups) -> [usize; 2] {
 fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let Op::Reduce(op) = call.op else { return Err(super::refused(call)) };
     // The op's rule has paired kinds with dtypes; bool has only any and all.
-    match call.inputs[0].dtype {
-        DType::F32 => float::<f32>(exec, call, op),
-        DType::F64 => float::<f64>(exec, call, op),
-        DType::I32 => number::<i32>(exec, call, op),
-        DType::I64 => number::<i64>(exec, call, op),
-        DType::U8 => number::<u8>(exec, call, op),
-        DType::Bool => match op.kind {
-            ReduceKind::Any => staged::<u8, Any>(exec, call, op.axes),
-            _ => staged::<u8, All>(exec, call, op.axes),
-        },
+    let dtype = call.inputs[0].dtype;
+    match op.kind {
+        ReduceKind::Any => staged::<u8, Any>(exec, call, op.axes),
+        ReduceKind::All => staged::<u8, All>(exec, call, op.axes),
+        // The sums and products of integers wrap, so that their sign makes no difference.
+        ReduceKind::Sum if dtype.is_integer() => {
+            with_wrapping!(dtype.size(), T => staged::<T, Sum>(exec, call, op.axes));
+        }
+        ReduceKind::Prod if dtype.is_integer() => {
+            with_wrapping!(dtype.size(), T => staged::<T, Prod>(exec, call, op.axes));
+        }
+        _ => with_float!(dtype, T => float::<T>(exec, call, op),
+            else with_integer!(dtype, T => ordered::<T>(exec, call, op), else ())),
     }
     Ok(())
 }
@@ -96,7 +102,11 @@ where
     Max: Reducer<T>,
     Min: Reducer<T>,
 {
-    number::<T>(exec, call, op);
+    match op.kind {
+        ReduceKind::Sum | ReduceKind::Mean => staged::<T, Sum>(exec, call, op.axes),
+        ReduceKind::Prod => staged::<T, Prod>(exec, call, op.axes),
+        _ => ordered::<T>(exec, call, op),
+    }
     if op.kind == ReduceKind::Mean {
         let output = &call.outputs[0];
         let count: usize = op.axes.iter().map(|axis| call.inputs[0].layout.shape()[axis]).product();
@@ -110,22 +120,18 @@ where
     }
 }
 
-fn number<T: Copy + PartialOrd + Send + Sync + 'static>(exec: &Exec<'_>, call: &Call<'_>, op: &Reduce)
+/// The largest, the smallest, or where they are.
+fn ordered<T: Copy + PartialOrd + Send + Sync + 'static>(exec: &Exec<'_>, call: &Call<'_>, op: &Reduce)
 where
-    Sum: Reducer<T>,
-    Prod: Reducer<T>,
     Max: Reducer<T>,
     Min: Reducer<T>,
 {
     match op.kind {
-        ReduceKind::Sum | ReduceKind::Mean => staged::<T, Sum>(exec, call, op.axes),
-        ReduceKind::Prod => staged::<T, Prod>(exec, call, op.axes),
         ReduceKind::Max => staged::<T, Max>(exec, call, op.axes),
         ReduceKind::Min => staged::<T, Min>(exec, call, op.axes),
         ReduceKind::ArgMax => positions::<T>(exec, call, op.axes, ArgKind::Max),
         ReduceKind::ArgMin => positions::<T>(exec, call, op.axes, ArgKind::Min),
-        // Only bool has these.
-        ReduceKind::Any | ReduceKind::All => {}
+        ReduceKind::Sum | ReduceKind::Mean | ReduceKind::Prod | ReduceKind::Any | ReduceKind::All => {}
     }
 }
 

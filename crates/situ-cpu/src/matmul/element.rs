@@ -7,7 +7,7 @@ use crate::cache;
 use crate::level::Level;
 use crate::threads::Threads;
 
-/// A number type that has a matrix product: `f32`, `f64`, `i32`, `i64`, `u8`.
+/// A number type that has a matrix product: `f32`, `f64`, and an integer of each size: products and sums wrap, so that the sign makes no difference.
 #[allow(private_bounds)] // the seal: nobody else can implement it
 pub trait Element: Run {}
 
@@ -73,7 +73,7 @@ macro_rules! integer {
         }
     )*};
 }
-integer!(i32 i64 u8);
+integer!(u8 u16 i32 i64);
 
 /// The most over all levels of this processor and all kinds of strides that plans tell apart.
 fn float_workspace_bytes<T: HasKernels>(m: usize, k: usize, n: usize) -> usize {

@@ -30,7 +30,7 @@ macro_rules! integer {
         }
     )*};
 }
-integer!(u8 i32 i64);
+integer!(u8 u16 i32 i64);
 
 /// Columns of a task, and steps of k of a block: a block of B, copied row by row, stays in the second-level cache.
 const COLUMNS: usize = 256;

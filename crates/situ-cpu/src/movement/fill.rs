@@ -6,11 +6,12 @@ use crate::exec::{Exec, Shared};
 use crate::multiversion;
 use std::mem::MaybeUninit;
 
-/// The bytes in memory of an element of `size` bytes (1, 4 or 8), given as the low bits of a word.
+/// The bytes in memory of an element of `size` bytes (1, 2, 4 or 8), given as the low bits of a word.
 pub(super) fn element(bits: u64, size: usize) -> [u8; 8] {
     let mut bytes = [0; 8];
     match size {
         1 => bytes[0] = bits as u8,
+        2 => bytes[..2].copy_from_slice(&(bits as u16).to_ne_bytes()),
         4 => bytes[..4].copy_from_slice(&(bits as u32).to_ne_bytes()),
         _ => bytes = bits.to_ne_bytes(),
     }
@@ -119,7 +120,7 @@ macro_rules! integer_steps {
 }
 
 float_steps! { f32 f64 }
-integer_steps! { i32 i64 u8 }
+integer_steps! { u8 u16 i32 i64 }
 
 multiversion! {
     fn range_run[I, T: (Step)](start: T, step: T, first: usize, out: &mut [MaybeUninit<T>]) {

@@ -33,9 +33,10 @@ macro_rules! summands {
 summands! {
     f32: |a, b| a + b;
     f64: |a, b| a + b;
+    u8: |a, b| a.wrapping_add(b);
+    u16: |a, b| a.wrapping_add(b);
     i32: |a, b| a.wrapping_add(b);
     i64: |a, b| a.wrapping_add(b);
-    u8: |a, b| a.wrapping_add(b);
 }
 
 /// A dense tensor seen as slices along an axis.

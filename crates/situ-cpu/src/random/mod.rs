@@ -45,7 +45,7 @@ mod uniform;
 pub use normal::{normal_f32, normal_f64};
 pub use permutation::permutation;
 pub use philox::Stream;
-pub use uniform::{bernoulli, uniform_f32, uniform_f64, uniform_i32, uniform_i64};
+pub use uniform::{bernoulli, uniform_f32, uniform_f64, uniform_up_to, uniform_whole};
 
 #[cfg(test)]
 mod tests;

@@ -109,13 +109,16 @@ fn integers_and_coins_are_what_the_definition_says_on_every_level_and_thread_cou
         let words: Vec<u32> = (0..count).map(|i| word(stream, i)).collect();
         everywhere(|exec| {
             // SAFETY: here and below, there is room for `count` elements.
-            let got = drawn(count, |to| unsafe { uniform_i32(exec, stream, -5, 12, to, count) });
+            let got = drawn(count, |to| unsafe { uniform_whole::<i32>(exec, stream, -5, 12, to, count) });
             assert!(got.iter().zip(&words).all(|(x, w)| *x == -5 + ((u64::from(*w) * 12) >> 32) as i32));
             // SAFETY: see above.
-            let got = drawn(count, |to| unsafe { uniform_i32(exec, stream, i32::MIN, 1 << 32, to, count) });
+            let got = drawn(count, |to| unsafe {
+                uniform_whole::<i32>(exec, stream, i32::MIN, 1 << 32, to, count)
+            });
             assert!(got.iter().zip(&words).all(|(x, w)| *x == i32::MIN.wrapping_add(*w as i32)));
             // SAFETY: see above.
-            let got = drawn(count, |to| unsafe { uniform_i64(exec, stream, 1 << 40, 1 << 32, to, count) });
+            let got =
+                drawn(count, |to| unsafe { uniform_whole::<i64>(exec, stream, 1 << 40, 1 << 32, to, count) });
             assert!(got.iter().zip(&words).all(|(x, w)| *x == (1 << 40) + i64::from(*w)));
             // SAFETY: see above.
             let got = drawn(count, |to| unsafe { bernoulli(exec, stream, 0.3, [0u8, 1], to, count) });
@@ -223,7 +226,7 @@ fn integers_and_coins_come_as_often_as_they_should() {
         // SAFETY: there is room for the elements.
         let (dice, coins) = unsafe {
             (
-                drawn(MANY, |to| uniform_i32(exec, stream, 1, 6, to, MANY)),
+                drawn(MANY, |to| uniform_whole::<i32>(exec, stream, 1, 6, to, MANY)),
                 drawn(MANY, |to| bernoulli(exec, stream, 0.1, [0i32, 1], to, MANY)),
             )
         };

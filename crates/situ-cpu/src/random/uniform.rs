@@ -62,6 +62,24 @@ pub unsafe fn uniform_f32(exec: &Exec<'_>, stream: Stream, low: f64, high: f64, 
     unsafe { run(exec, Bounds::<f32>::of(low, high), stream, to, count) };
 }
 
+/// Writes `count` numbers from `low` to below `high`, and none above `top`.
+///
+/// # Safety
+/// `to` is writable for `count` elements, aligned.
+pub unsafe fn uniform_up_to(
+    exec: &Exec<'_>,
+    stream: Stream,
+    low: f64,
+    high: f64,
+    top: f64,
+    to: *mut f32,
+    count: usize,
+) {
+    let bounds = Bounds { top: top as f32, ..Bounds::<f32>::of(low, high) };
+    // SAFETY: the caller's promise.
+    unsafe { run(exec, bounds, stream, to, count) };
+}
+
 /// Writes `count` numbers from `low` to below `high`.
 ///
 /// # Safety
@@ -85,21 +103,30 @@ impl<T> Span<T> {
     }
 }
 
-impl Draw for Span<i32> {
-    type Out = i32;
-    type Block = [i32; 4];
-    #[inline(always)]
-    fn draw(self, words: [u32; 4]) -> [i32; 4] {
-        words.map(|x| self.low.wrapping_add(self.place(x) as i32))
-    }
+/// An integer that a draw is added to; it wraps, so that its sign makes no difference.
+pub trait Whole: Copy + Send + Sync + 'static {
+    /// `low + draw`, the low bits of it.
+    fn from_low(low: Self, draw: u32) -> Self;
 }
 
-impl Draw for Span<i64> {
-    type Out = i64;
-    type Block = [i64; 4];
+macro_rules! wholes {
+    ($($t:ty)*) => {$(
+        impl Whole for $t {
+            #[inline(always)]
+            fn from_low(low: $t, draw: u32) -> $t {
+                low.wrapping_add(draw as $t)
+            }
+        }
+    )*};
+}
+wholes! { u8 u16 i32 i64 }
+
+impl<T: Whole> Draw for Span<T> {
+    type Out = T;
+    type Block = [T; 4];
     #[inline(always)]
-    fn draw(self, words: [u32; 4]) -> [i64; 4] {
-        words.map(|x| self.low.wrapping_add(i64::from(self.place(x))))
+    fn draw(self, words: [u32; 4]) -> [T; 4] {
+        words.map(|x| T::from_low(self.low, self.place(x)))
     }
 }
 
@@ -107,16 +134,14 @@ impl Draw for Span<i64> {
 ///
 /// # Safety
 /// `to` is writable for `count` elements, aligned.
-pub unsafe fn uniform_i32(exec: &Exec<'_>, stream: Stream, low: i32, range: u64, to: *mut i32, count: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { run(exec, Span { low, range }, stream, to, count) };
-}
-
-/// Writes `count` integers, from `low` on, `range` (at most 2^32) different ones.
-///
-/// # Safety
-/// `to` is writable for `count` elements, aligned.
-pub unsafe fn uniform_i64(exec: &Exec<'_>, stream: Stream, low: i64, range: u64, to: *mut i64, count: usize) {
+pub unsafe fn uniform_whole<T: Whole>(
+    exec: &Exec<'_>,
+    stream: Stream,
+    low: T,
+    range: u64,
+    to: *mut T,
+    count: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe { run(exec, Span { low, range }, stream, to, count) };
 }

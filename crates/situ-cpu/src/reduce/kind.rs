@@ -120,7 +120,7 @@ macro_rules! integers {
         }
     )*};
 }
-integers! { i32 i64 u8 }
+situ_core::integer_types!([integers]);
 
 impl Reducer<u8> for Any {
     const IDENTITY: u8 = 0;

@@ -4,7 +4,7 @@
 
 use crate::files::fields::{Fields, Misfit};
 use crate::files::system;
-use situ_core::{DType, Error, Result};
+use situ_core::{DType, Element, Error, Result, with_element};
 use situ_tensor::{Tensor, constant};
 use std::path::Path;
 
@@ -162,7 +162,10 @@ impl Table {
             return constant(&self.numbers(name)?, &[self.rows])?.cast(dtype);
         }
         let numbers = self.column(name)?.integers(dtype).map_err(|misfit| self.misfit(name, misfit))?;
-        constant(&numbers, &[self.rows])?.cast(dtype)
+        with_element!(dtype, T => {
+            let elements: Vec<T> = numbers.into_iter().map(T::from_whole).collect();
+            constant(&elements, &[self.rows])
+        })
     }
 
     fn numbers(&self, name: &str) -> Result<Vec<f64>> {

@@ -59,14 +59,10 @@ impl Fields {
     }
 
     /// Each field as a whole number that a dtype can hold. Numbers beyond 2⁵³ are exact: they do not go through f64.
-    pub(super) fn integers(&self, dtype: DType) -> Result<Vec<i64>, Misfit> {
-        let range = match dtype {
-            DType::U8 => i64::from(u8::MIN)..=i64::from(u8::MAX),
-            DType::I32 => i64::from(i32::MIN)..=i64::from(i32::MAX),
-            _ => i64::MIN..=i64::MAX,
-        };
+    pub(super) fn integers(&self, dtype: DType) -> Result<Vec<i128>, Misfit> {
+        let range = dtype.whole_range().unwrap_or(0..=0);
         let integer = |(row, field): (usize, &str)| {
-            let whole = field.parse::<i64>().ok().or_else(|| whole(field.parse().ok()?));
+            let whole = field.parse::<i128>().ok().or_else(|| whole(field.parse().ok()?));
             let fits = whole.filter(|n| range.contains(n));
             fits.ok_or_else(|| Misfit::new(row, field, format!("whole number that {dtype} can hold")))
         };
@@ -97,6 +93,6 @@ impl Fields {
 }
 
 /// A number written with a point or an exponent that is whole all the same, and below 2⁵³, where f64 is exact.
-fn whole(number: f64) -> Option<i64> {
-    (number.fract() == 0.0 && number.abs() <= (1u64 << 53) as f64).then_some(number as i64)
+fn whole(number: f64) -> Option<i128> {
+    (number.fract() == 0.0 && number.abs() <= (1u64 << 53) as f64).then_some(number as i128)
 }

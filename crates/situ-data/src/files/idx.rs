@@ -14,7 +14,7 @@ impl Dataset<(Tensor, Tensor)> {
     }
 }
 
-/// The tensor of an IDX file. Signed bytes and 16-bit integers become i32.
+/// The tensor of an IDX file. 16-bit integers become i32.
 pub fn read_idx(path: impl AsRef<Path>) -> Result<Tensor> {
     let path = path.as_ref();
     let bytes = std::fs::read(path).map_err(|e| system(path, &e))?;
@@ -39,7 +39,7 @@ pub fn read_idx(path: impl AsRef<Path>) -> Result<Tensor> {
     let dims: Vec<usize> = words::<4>(sizes).map(|w| u32::from_be_bytes(w) as usize).collect();
     let (size, dtype) = match kind {
         0x08 => (1, DType::U8),
-        0x09 => (1, DType::I32),
+        0x09 => (1, DType::I8),
         0x0b => (2, DType::I32),
         0x0c => (4, DType::I32),
         0x0d => (4, DType::F32),
@@ -58,8 +58,7 @@ pub fn read_idx(path: impl AsRef<Path>) -> Result<Tensor> {
         ));
     }
     match kind {
-        0x08 => tensor_of(dtype, &dims, words::<1>(data)),
-        0x09 => tensor_of(dtype, &dims, words::<1>(data).map(|[b]| i32::from(b as i8).to_ne_bytes())),
+        0x08 | 0x09 => tensor_of(dtype, &dims, words::<1>(data)),
         0x0b => {
             tensor_of(dtype, &dims, words::<2>(data).map(|w| i32::from(i16::from_be_bytes(w)).to_ne_bytes()))
         }
@@ -72,20 +71,21 @@ fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
     bytes.as_chunks::<N>().0.iter().copied()
 }
 
-/// Writes a tensor of u8, i32, f32 or f64 as an IDX file.
+/// Writes a tensor of u8, i8, i32, f32 or f64 as an IDX file.
 pub fn write_idx(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
     let path = path.as_ref();
     let kind = match tensor.dtype() {
         DType::U8 => 0x08,
+        DType::I8 => 0x09,
         DType::I32 => 0x0c,
         DType::F32 => 0x0d,
         DType::F64 => 0x0e,
-        DType::I64 | DType::Bool => {
+        _ => {
             return Err(Error::operands(
                 "write_idx",
                 &[tensor.tensor_type()],
                 "IDX files have no such type",
-                "cast to u8, i32, f32 or f64",
+                "cast to u8, i8, i32, f32 or f64",
             ));
         }
     };

@@ -18,7 +18,7 @@ impl Dataset<Tensor> {
     }
 }
 
-/// The tensor of an NPY file. Small integers become i32, u32 becomes i64.
+/// The tensor of an NPY file, in the dtype of its elements. Two bytes without a meaning, `V2`, are bf16: NumPy has no name for it.
 pub fn read_npy(path: impl AsRef<Path>) -> Result<Tensor> {
     let path = path.as_ref();
     let bytes = std::fs::read(path).map_err(|e| system(path, &e))?;
@@ -45,21 +45,12 @@ pub fn read_npy(path: impl AsRef<Path>) -> Result<Tensor> {
         bad(at, format!("the header has no descr, fortran_order and shape: {}", text.trim()), save)
     })?;
     let (big, kind) = header.descr.split_at_checked(1).unwrap_or_default();
-    let (size, dtype) = match kind {
-        "f4" => (4, DType::F32),
-        "f8" => (8, DType::F64),
-        "i1" => (1, DType::I32),
-        "i2" | "u2" => (2, DType::I32),
-        "i4" => (4, DType::I32),
-        "u4" => (4, DType::I64),
-        "i8" => (8, DType::I64),
-        "u1" => (1, DType::U8),
-        "b1" => (1, DType::Bool),
-        _ => {
-            let help = "save it as float32, float64, bool or an integer of at most 64 bits, with astype";
-            return Err(bad(at, format!("there is no dtype for elements of '{}'", header.descr), help));
-        }
+    let known = DType::ALL.into_iter().find(|dtype| dtype.npy_name() == kind);
+    let Some(dtype) = known else {
+        let help = "save it as bool, float16, float32, float64 or an integer of at most 64 bits, with astype";
+        return Err(bad(at, format!("there is no dtype for elements of '{}'", header.descr), help));
     };
+    let size = dtype.size();
     let mut dims = header.shape;
     let want = dims.iter().try_fold(size, |product: usize, &d| product.checked_mul(d));
     if want.is_none_or(|want| want != data.len()) {
@@ -75,20 +66,11 @@ pub fn read_npy(path: impl AsRef<Path>) -> Result<Tensor> {
     }
     Shape::new(&dims).map_err(|e| bad(at, e.to_string(), "save it under another shape"))?;
     let big = big == ">" || (cfg!(target_endian = "big") && big != "<");
-    let tensor = match (kind, size) {
-        ("b1", _) => tensor_of(dtype, &dims, data.iter().map(|&b| [u8::from(b != 0)])),
-        ("i1", _) => tensor_of(dtype, &dims, data.iter().map(|&b| i32::from(b as i8).to_ne_bytes())),
-        ("i2", _) => {
-            tensor_of(dtype, &dims, words(data, big).map(|w| i32::from(i16::from_le_bytes(w)).to_ne_bytes()))
-        }
-        ("u2", _) => {
-            tensor_of(dtype, &dims, words(data, big).map(|w| i32::from(u16::from_le_bytes(w)).to_ne_bytes()))
-        }
-        ("u4", _) => {
-            tensor_of(dtype, &dims, words(data, big).map(|w| i64::from(u32::from_le_bytes(w)).to_ne_bytes()))
-        }
-        (_, 8) => tensor_of(dtype, &dims, words(data, big).map(|w| u64::from_le_bytes(w).to_ne_bytes())),
-        (_, 4) => tensor_of(dtype, &dims, words(data, big).map(|w| u32::from_le_bytes(w).to_ne_bytes())),
+    let tensor = match size {
+        _ if dtype == DType::Bool => tensor_of(dtype, &dims, data.iter().map(|&b| [u8::from(b != 0)])),
+        8 => tensor_of(dtype, &dims, words(data, big).map(|w| u64::from_le_bytes(w).to_ne_bytes())),
+        4 => tensor_of(dtype, &dims, words(data, big).map(|w| u32::from_le_bytes(w).to_ne_bytes())),
+        2 => tensor_of(dtype, &dims, words(data, big).map(|w| u16::from_le_bytes(w).to_ne_bytes())),
         _ => tensor_of(dtype, &dims, data.iter().map(|&b| [b])),
     }?;
     if header.fortran_order { tensor.transpose(&[]) } else { Ok(tensor) }
@@ -135,14 +117,8 @@ impl<'t> Header<'t> {
 /// Writes a tensor as an NPY file.
 pub fn write_npy(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
     let path = path.as_ref();
-    let descr = match tensor.dtype() {
-        DType::F32 => "<f4",
-        DType::F64 => "<f8",
-        DType::I32 => "<i4",
-        DType::I64 => "<i8",
-        DType::U8 => "|u1",
-        DType::Bool => "|b1",
-    };
+    let dtype = tensor.dtype();
+    let descr = format!("{}{}", if dtype.size() == 1 { '|' } else { '<' }, dtype.npy_name());
     let sizes: String = tensor.shape().dims().iter().map(|d| format!("{d}, ")).collect();
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({sizes}), }}");
     // The elements begin at a multiple of 64 bytes, after a line end.
@@ -159,6 +135,9 @@ pub fn write_npy(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
             }
             4 if cfg!(target_endian = "big") => {
                 words::<4>(&elements, true).try_for_each(|w| file.write_all(&w))
+            }
+            2 if cfg!(target_endian = "big") => {
+                words::<2>(&elements, true).try_for_each(|w| file.write_all(&w))
             }
             _ => file.write_all(&elements),
         }

@@ -168,14 +168,11 @@ fn real(f: &mut Formatter<'_>, value: f64) -> fmt::Result {
 
 fn scalar(f: &mut Formatter<'_>, value: Scalar) -> fmt::Result {
     write!(f, "{}(", value.dtype())?;
-    match value {
-        Scalar::F32(v) if v.is_nan() && v.to_bits() != f32::NAN.to_bits() => {
-            write!(f, "NaN({:#x})", v.to_bits())?;
-        }
-        Scalar::F64(v) => real(f, v)?,
-        Scalar::F32(_) | Scalar::I32(_) | Scalar::I64(_) | Scalar::U8(_) | Scalar::Bool(_) => {
-            write!(f, "{value}")?;
-        }
+    // A NaN that is not the one its name reads back to, with its bits.
+    if value.is_nan() && Scalar::parse(value.dtype(), "NaN") != Some(value) {
+        write!(f, "NaN({:#x})", value.bits())?;
+    } else {
+        write!(f, "{value}")?;
     }
     f.write_char(')')
 }

@@ -4,7 +4,7 @@ use super::{Given, OneHot, Rule, Softmax, arity, float_only, same_dtype};
 use crate::gradient::elementwise::Kept;
 use crate::gradient::{Application, Builder, Differentiability, Elementwise, Gradients, Terms, undefined};
 use crate::work::{Work, WorkClass};
-use situ_core::{Axes, DType, Error, Result, Scalar, TensorType};
+use situ_core::{Axes, Error, Result, Scalar, TensorType};
 
 /// `−Σ labels · log_softmax(logits)` over the last axis; inputs are logits and labels of the same shape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -88,7 +88,7 @@ impl Rule for SparseCrossEntropy {
         arity(op, inputs, 2)?;
         let TensorType { dtype, shape } = inputs[0];
         float_only(op, inputs, dtype)?;
-        if !matches!(inputs[1].dtype, DType::I32 | DType::I64) {
+        if !inputs[1].dtype.is_index() {
             return Err(Error::operands(op, inputs, "labels must be i32 or i64", "cast the labels"));
         }
         let rows = shape.without(|axis| axis + 1 == shape.rank());

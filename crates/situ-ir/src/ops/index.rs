@@ -6,7 +6,7 @@ use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, MAX_RANK, Result, Scalar, Shape, TensorType};
 
 fn integers(op: &'static str, inputs: &[TensorType], which: usize) -> Result<()> {
-    if matches!(inputs[which].dtype, DType::I32 | DType::I64) {
+    if inputs[which].dtype.is_index() {
         return Ok(());
     }
     Err(Error::operands(op, inputs, "indices must be i32 or i64", "cast the indices"))

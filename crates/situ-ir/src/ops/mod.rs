@@ -125,7 +125,8 @@ macro_rules! ops {
             /// Its arithmetic and bytes.
             #[inline]
             pub fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
-                match self { $(Op::$variant(op) => op.work(inputs, outputs)),* }
+                let work = match self { $(Op::$variant(op) => op.work(inputs, outputs)),* };
+                Work { dtype: self.kernel_dtype(inputs, outputs), ..work }
             }
 
             /// The dtype by which its kernels are registered.

@@ -98,27 +98,23 @@ impl Rule for Random {
         let op = self.name();
         arity(op, inputs, 0)?;
         let whole = |v: f64| v == v.trunc();
-        let beyond_f32 = |v: f64| self.dtype == DType::F32 && !(v as f32).is_finite();
+        let beyond =
+            |v: f64| self.dtype.is_float() && !situ_core::Scalar::of(self.dtype, v).to_f64().is_finite();
         let refused = match self.distribution {
             Distribution::Uniform { low: Real(low), high: Real(high) } => {
                 let span = high - low;
-                let integer = matches!(self.dtype, DType::I32 | DType::I64);
-                if !self.dtype.is_float() && !integer {
-                    Some(format!("draws floats, i32 or i64, not {}", self.dtype))
+                let integer = self.dtype.is_integer();
+                let range = self.dtype.whole_range();
+                if self.dtype == DType::Bool {
+                    Some(format!("draws numbers, not {}", self.dtype))
                 } else if !span.is_finite() || span < 0.0 || (integer && span < 1.0) {
                     Some(format!("there is nothing from {low} to below {high}"))
                 } else if integer && (!whole(low) || !whole(high) || span > 4_294_967_296.0) {
                     Some(format!("integers from {low} to below {high} need whole bounds at most 2^32 apart"))
-                } else if self.dtype == DType::I32
-                    && (low < f64::from(i32::MIN) || high > f64::from(i32::MAX) + 1.0)
-                {
-                    Some(format!("the bounds {low} and {high} are beyond i32"))
-                } else if self.dtype == DType::I64
-                    && (low < -9_223_372_036_854_775_808.0 || high > 9_223_372_036_854_775_808.0)
-                {
-                    Some(format!("the bounds {low} and {high} are beyond i64"))
-                } else if beyond_f32(low) || beyond_f32(high) || beyond_f32(span) {
-                    Some(format!("the bounds {low} and {high}, or their distance, are beyond f32"))
+                } else if range.is_some_and(|r| (low as i128) < *r.start() || high as i128 > *r.end() + 1) {
+                    Some(format!("the bounds {low} and {high} are beyond {}", self.dtype))
+                } else if beyond(low) || beyond(high) || beyond(span) {
+                    Some(format!("the bounds {low} and {high}, or their distance, are beyond {}", self.dtype))
                 } else {
                     None
                 }
@@ -128,8 +124,8 @@ impl Rule for Random {
                     Some(format!("draws floats, not {}", self.dtype))
                 } else if !mean.is_finite() || !deviation.is_finite() || deviation < 0.0 {
                     Some(format!("mean {mean} and standard deviation {deviation}"))
-                } else if beyond_f32(mean) || beyond_f32(deviation) {
-                    Some(format!("mean {mean} or standard deviation {deviation} is beyond f32"))
+                } else if beyond(mean) || beyond(deviation) {
+                    Some(format!("mean {mean} or standard deviation {deviation} is beyond {}", self.dtype))
                 } else {
                     None
                 }
@@ -138,7 +134,7 @@ impl Rule for Random {
                 (!(0.0..=1.0).contains(&p)).then(|| format!("the probability is {p}, not from 0 to 1"))
             }
             Distribution::Permutation => {
-                if !matches!(self.dtype, DType::I32 | DType::I64) {
+                if !self.dtype.is_index() {
                     Some(format!("draws i32 or i64, not {}", self.dtype))
                 } else if self.shape.rank() != 1 || self.shape[0] > 1 << 31 {
                     Some(format!("needs one axis of at most 2^31 elements, not {}", self.shape))

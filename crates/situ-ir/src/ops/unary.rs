@@ -134,14 +134,12 @@ impl UnaryKind {
 
 /// Whether a number of the dtype lies from `low` to `high`, which are in order.
 fn encloses(dtype: DType, low: f64, high: f64) -> bool {
-    let (least, most) = match dtype {
-        DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
-        // The largest f64 that is an i64: the largest i64 itself would round up.
-        DType::I64 => (i64::MIN as f64, (i64::MAX as f64).next_down()),
-        DType::U8 => (0.0, 255.0),
-        DType::F32 | DType::F64 | DType::Bool => return true,
-    };
-    low.ceil().max(least) <= high.floor().min(most)
+    match dtype.whole_range() {
+        Some(range) if dtype.is_integer() => {
+            (*range.start()).max(low.ceil() as i128) <= (*range.end()).min(high.floor() as i128)
+        }
+        _ => true,
+    }
 }
 
 /// A function of each element. `params` are leaky_relu's slope, elu's alpha, clip's low and high.

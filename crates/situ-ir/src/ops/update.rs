@@ -1,9 +1,9 @@
 //! One step of an optimizer for one variable, in one pass over memory.
 
-use super::{Attributes, Given, Outputs, Rule, float_only, same_dtype, unknown};
+use super::{Attributes, Given, Outputs, Rule, float_only, unknown};
 use crate::gradient::Differentiability;
 use crate::work::{Work, WorkClass};
-use situ_core::{Error, Real, Result, TensorType};
+use situ_core::{DType, Error, Real, Result, TensorType};
 
 /// How a step is made from the gradient.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -131,7 +131,19 @@ impl Rule for Update {
                 "give the rates as [learning rate, step], and state that begins with zeros",
             ));
         }
-        float_only(op, inputs, same_dtype(op, inputs)?)?;
+        // Floats of 16 bits can't count steps: the rates beside them are f32.
+        let rates = if inputs[0].dtype.is_half() { DType::F32 } else { inputs[0].dtype };
+        let same =
+            inputs.iter().enumerate().all(|(n, t)| t.dtype == if n == 2 { rates } else { inputs[0].dtype });
+        if !same {
+            return Err(Error::operands(
+                op,
+                inputs,
+                format!("the rates must be {rates}, and the others of one dtype"),
+                "cast them",
+            ));
+        }
+        float_only(op, inputs, inputs[0].dtype)?;
         let numbers = self.numbers();
         if numbers.iter().chain([&self.decay.0]).any(|n| !n.is_finite()) {
             return Err(Error::operands(

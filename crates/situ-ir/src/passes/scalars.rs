@@ -2,8 +2,8 @@
 //!
 //! Leaves to others: functions that kernels approximate (exp, pow, tanh ..), which only a kernel can give.
 
-use crate::ops::{Binary, BinaryKind, Cast, Op, Program, Register, Step, Unary, UnaryKind};
-use situ_core::{DType, Scalar};
+use crate::ops::{Binary, BinaryKind, Op, Program, Register, Step, Unary, UnaryKind};
+use situ_core::{DType, Element, Scalar, with_float, with_integer};
 use smallvec::SmallVec;
 
 /// Why an element can't be computed here.
@@ -32,7 +32,7 @@ fn step(step: &Step, registers: &[Scalar]) -> Result<Scalar, Not> {
         Step::Unary(op, a) => unary(op, at(a)),
         Step::Binary(op, a, b) => binary(op, at(a), at(b)),
         Step::Where(c, a, b) => Ok(select(at(c), at(a), at(b))),
-        Step::Cast(op, a) => Ok(cast(op, at(a))),
+        Step::Cast(op, a) => Ok(at(a).cast(op.to)),
     }
 }
 
@@ -48,35 +48,22 @@ fn program(program: &Program, inputs: &[Scalar]) -> Result<Vec<Scalar>, Not> {
     Ok(program.outputs().iter().map(|r| registers[r.index()]).collect())
 }
 
-pub(super) fn cast(op: Cast, value: Scalar) -> Scalar {
-    macro_rules! to {
-        ($v:expr) => {
-            match op.to {
-                DType::F32 => Scalar::F32($v as f32),
-                DType::F64 => Scalar::F64($v as f64),
-                DType::I32 => Scalar::I32($v as i32),
-                DType::I64 => Scalar::I64($v as i64),
-                DType::U8 => Scalar::U8($v as u8),
-                DType::Bool => Scalar::Bool(value.to_f64() != 0.0),
-            }
-        };
-    }
-    match value {
-        Scalar::F32(v) => to!(v),
-        Scalar::F64(v) => to!(v),
-        Scalar::I32(v) => to!(v),
-        Scalar::I64(v) => to!(v),
-        Scalar::U8(v) => to!(v),
-        Scalar::Bool(v) => to!(u8::from(v)),
-    }
+/// The element of a scalar whose dtype is that of `T`.
+fn element<T: Element>(value: Scalar) -> T {
+    T::from_bits(value.bits())
+}
+
+/// A result that was computed in f32, as an element of a dtype of 16 bits; truth stays truth.
+fn rounded(value: Scalar, dtype: DType) -> Scalar {
+    if value.dtype() == DType::Bool { value } else { value.cast(dtype) }
 }
 
 pub(super) fn unary(op: Unary, value: Scalar) -> Result<Scalar, Not> {
     use UnaryKind as K;
     let [low, high] = op.params.map(|p| p.0);
     macro_rules! float {
-        ($variant:ident, $ty:ty, $x:expr) => {{
-            let x = $x;
+        ($ty:ty, $x:expr) => {{
+            let x: $ty = $x;
             let (low, high) = (low as $ty, high as $ty);
             let value = match op.kind {
                 K::Neg => -x,
@@ -114,11 +101,11 @@ pub(super) fn unary(op: Unary, value: Scalar) -> Result<Scalar, Not> {
                 // What kernels approximate, and what floats do not have.
                 _ => return Err(Not::Exact),
             };
-            Ok(Scalar::$variant(value))
+            Ok(value.to_scalar())
         }};
     }
     macro_rules! integer {
-        ($variant:ident, $ty:ty, $x:expr) => {{
+        ($ty:ty, $x:expr) => {{
             let x: $ty = $x;
             let zero: $ty = 0;
             let value = match op.kind {
@@ -147,18 +134,17 @@ pub(super) fn unary(op: Unary, value: Scalar) -> Result<Scalar, Not> {
                 }
                 _ => return Err(Not::Exact),
             };
-            Ok(Scalar::$variant(value))
+            Ok(value.to_scalar())
         }};
     }
+    let dtype = value.dtype();
     match value {
-        Scalar::F32(x) => float!(F32, f32, x),
-        Scalar::F64(x) => float!(F64, f64, x),
-        Scalar::I32(x) => integer!(I32, i32, x),
-        Scalar::I64(x) => integer!(I64, i64, x),
-        #[allow(unused_comparisons, clippy::absurd_extreme_comparisons, reason = "one rule for all integers")]
-        Scalar::U8(x) => integer!(U8, u8, x),
         Scalar::Bool(x) if op.kind == K::Not => Ok(Scalar::Bool(!x)),
         Scalar::Bool(_) => Err(Not::Exact),
+        _ if dtype.is_half() => unary(op, value.cast(DType::F32)).map(|v| rounded(v, dtype)),
+        #[allow(unused_comparisons, clippy::absurd_extreme_comparisons, reason = "one rule for all integers")]
+        _ => with_float!(dtype, T => float!(T, element::<T>(value)),
+            else with_integer!(dtype, T => integer!(T, element::<T>(value)), else Err(Not::Exact))),
     }
 }
 
@@ -178,12 +164,12 @@ pub(super) fn binary(op: Binary, a: Scalar, b: Scalar) -> Result<Scalar, Not> {
         };
     }
     macro_rules! float {
-        ($variant:ident, $a:expr, $b:expr) => {{
-            let (a, b) = ($a, $b);
+        ($ty:ty) => {{
+            let (a, b): ($ty, $ty) = (element(a), element(b));
             if let Some(truth) = compared!(a, b) {
                 return Ok(Scalar::Bool(truth));
             }
-            Ok(Scalar::$variant(match op.kind {
+            let value = match op.kind {
                 K::Add => a + b,
                 K::Sub => a - b,
                 K::Mul => a * b,
@@ -204,16 +190,17 @@ pub(super) fn binary(op: Binary, a: Scalar, b: Scalar) -> Result<Scalar, Not> {
                     }
                 }
                 _ => return Err(Not::Exact),
-            }))
+            };
+            Ok(value.to_scalar())
         }};
     }
     macro_rules! integer {
-        ($variant:ident, $a:expr, $b:expr) => {{
-            let (a, b) = ($a, $b);
+        ($ty:ty) => {{
+            let (a, b): ($ty, $ty) = (element(a), element(b));
             if let Some(truth) = compared!(a, b) {
                 return Ok(Scalar::Bool(truth));
             }
-            Ok(Scalar::$variant(match op.kind {
+            let value = match op.kind {
                 K::Add => a.wrapping_add(b),
                 K::Sub => a.wrapping_sub(b),
                 K::Mul => a.wrapping_mul(b),
@@ -223,15 +210,13 @@ pub(super) fn binary(op: Binary, a: Scalar, b: Scalar) -> Result<Scalar, Not> {
                 K::Maximum => a.max(b),
                 K::Minimum => a.min(b),
                 _ => return Err(Not::Exact),
-            }))
+            };
+            Ok(value.to_scalar())
         }};
     }
+    let dtype = a.dtype();
     match (a, b) {
-        (Scalar::F32(a), Scalar::F32(b)) => float!(F32, a, b),
-        (Scalar::F64(a), Scalar::F64(b)) => float!(F64, a, b),
-        (Scalar::I32(a), Scalar::I32(b)) => integer!(I32, a, b),
-        (Scalar::I64(a), Scalar::I64(b)) => integer!(I64, a, b),
-        (Scalar::U8(a), Scalar::U8(b)) => integer!(U8, a, b),
+        _ if b.dtype() != dtype => Err(Not::Exact),
         (Scalar::Bool(a), Scalar::Bool(b)) => Ok(Scalar::Bool(match op.kind {
             K::Equal => a == b,
             K::NotEqual | K::Xor => a != b,
@@ -239,41 +224,37 @@ pub(super) fn binary(op: Binary, a: Scalar, b: Scalar) -> Result<Scalar, Not> {
             K::Or => a || b,
             _ => return Err(Not::Exact),
         })),
-        _ => Err(Not::Exact),
+        _ if dtype.is_half() => binary(op, a.cast(DType::F32), b.cast(DType::F32)).map(|v| rounded(v, dtype)),
+        _ => with_float!(dtype, T => float!(T),
+            else with_integer!(dtype, T => integer!(T), else Err(Not::Exact))),
     }
 }
 
 /// Whether it is zero; of floats, the one with this sign.
 pub(super) fn is_zero(value: Scalar, negative: bool) -> bool {
-    match value {
-        Scalar::F32(v) => v == 0.0 && v.is_sign_negative() == negative,
-        Scalar::F64(v) => v == 0.0 && v.is_sign_negative() == negative,
-        Scalar::I32(_) | Scalar::I64(_) | Scalar::U8(_) => value.bits() == 0,
-        Scalar::Bool(_) => false,
+    let dtype = value.dtype();
+    match dtype.is_float() {
+        true => value == Scalar::of(dtype, if negative { -0.0 } else { 0.0 }),
+        false => dtype.is_integer() && value.bits() == 0,
     }
 }
 
 /// Whether it is that number, exactly.
 pub(super) fn is(value: Scalar, number: f64) -> bool {
-    match value {
-        Scalar::I64(v) => v == number as i64,
-        Scalar::Bool(_) => false,
-        Scalar::F32(_) | Scalar::F64(_) | Scalar::I32(_) | Scalar::U8(_) => value.to_f64() == number,
+    match value.to_whole() {
+        _ if value.dtype() == DType::Bool => false,
+        Some(whole) => whole as f64 == number && whole == number as i128,
+        None => value.to_f64() == number,
     }
 }
 
 /// 1/value, where value is a power of two and both are normal floats, so that dividing by one is exactly multiplying by the
 /// other.
 pub(super) fn exact_reciprocal(value: Scalar) -> Option<Scalar> {
-    match value {
-        Scalar::F32(v) => {
-            let power = v.is_normal() && v.to_bits() & 0x7f_ffff == 0 && (1.0 / v).is_normal();
-            power.then(|| Scalar::F32(1.0 / v))
-        }
-        Scalar::F64(v) => {
-            let power = v.is_normal() && v.to_bits() & 0xf_ffff_ffff_ffff == 0 && (1.0 / v).is_normal();
-            power.then(|| Scalar::F64(1.0 / v))
-        }
-        Scalar::I32(_) | Scalar::I64(_) | Scalar::U8(_) | Scalar::Bool(_) => None,
-    }
+    let (dtype, number) = (value.dtype(), value.to_f64());
+    let least_normal = dtype.least_normal()?;
+    let power = number.is_normal() && number.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1;
+    let reciprocal = Scalar::of(dtype, 1.0 / number);
+    let normal = |v: f64| v.is_finite() && v.abs() >= least_normal;
+    (power && normal(number) && normal(reciprocal.to_f64())).then_some(reciprocal)
 }

@@ -5,31 +5,24 @@ use situ_core::{DType, Scalar};
 use situ_ir::ops::{BinaryKind, Unary, UnaryKind};
 
 /// The integer of a scalar that is one, or 0 and 1 of a truth.
-fn integer(value: Scalar) -> i64 {
-    match value {
-        Scalar::I32(v) => v.into(),
-        Scalar::I64(v) => v,
-        Scalar::U8(v) => v.into(),
-        Scalar::Bool(v) => v.into(),
-        Scalar::F32(_) | Scalar::F64(_) => unreachable!("a float"),
-    }
+fn integer(value: Scalar) -> i128 {
+    value.to_whole().expect("no float")
 }
 
 /// An integer that wraps to its dtype.
 fn wrapped(dtype: DType, value: i128) -> Scalar {
-    match dtype {
-        DType::I32 => Scalar::I32(value as i32),
-        DType::I64 => Scalar::I64(value as i64),
-        DType::U8 => Scalar::U8(value as u8),
-        DType::F32 | DType::F64 | DType::Bool => unreachable!("not an integer"),
-    }
+    // The number among those of the dtype that is as many steps of its whole range away.
+    let range = dtype.whole_range().expect("an integer");
+    let count = range.end() - range.start() + 1;
+    let held = range.start() + (value - range.start()).rem_euclid(count);
+    Scalar::from_bits(dtype, held as u64 & (u64::MAX >> (64 - 8 * dtype.size())))
 }
 
 pub fn unary(op: Unary, value: Scalar) -> Scalar {
     let dtype = value.dtype();
     match dtype {
         DType::Bool => Scalar::Bool(value != Scalar::Bool(true)),
-        DType::F32 | DType::F64 => {
+        _ if dtype.is_float() => {
             let x = value.to_f64();
             if op.kind == UnaryKind::IsNan {
                 return Scalar::Bool(x.is_nan());
@@ -38,8 +31,8 @@ pub fn unary(op: Unary, value: Scalar) -> Scalar {
             let value = float(op.kind, x, a, b);
             if x.is_nan() { value_of_nan(dtype) } else { rounded(dtype, value) }
         }
-        DType::I32 | DType::I64 | DType::U8 => {
-            let x = i128::from(integer(value));
+        _ => {
+            let x = integer(value);
             let [a, b] = op.params.map(|p| p.0);
             wrapped(
                 dtype,
@@ -47,10 +40,10 @@ pub fn unary(op: Unary, value: Scalar) -> Scalar {
                     UnaryKind::Neg => -x,
                     UnaryKind::Abs => x.abs(),
                     UnaryKind::Sign => x.signum(),
-                    UnaryKind::Square => x * x,
+                    UnaryKind::Square => x.wrapping_mul(x),
                     UnaryKind::Relu => x.max(0),
                     UnaryKind::Clip => {
-                        let bound = |v: f64| i128::from(integer(Scalar::of(dtype, v)));
+                        let bound = |v: f64| integer(Scalar::of(dtype, v));
                         x.max(bound(a.ceil())).min(bound(b.floor()))
                     }
                     other => unreachable!("{} of an integer", other.name()),
@@ -177,7 +170,7 @@ pub fn binary(kind: BinaryKind, a: Scalar, b: Scalar) -> Scalar {
             },
         );
     }
-    let (x, y) = (i128::from(integer(a)), i128::from(integer(b)));
+    let (x, y) = (integer(a), integer(b));
     if let Some(truth) = compared(kind, Some(x.cmp(&y))) {
         return Scalar::Bool(truth);
     }
@@ -186,7 +179,7 @@ pub fn binary(kind: BinaryKind, a: Scalar, b: Scalar) -> Scalar {
         match kind {
             BinaryKind::Add => x + y,
             BinaryKind::Sub => x - y,
-            BinaryKind::Mul => x * y,
+            BinaryKind::Mul => x.wrapping_mul(y),
             // An error at run time; here any fixed answer, which folding must not come to by itself.
             BinaryKind::Div | BinaryKind::Rem if y == 0 => 77,
             BinaryKind::Div => x / y,
@@ -215,10 +208,10 @@ pub fn cast(to: DType, value: Scalar) -> Scalar {
     match to {
         DType::Bool if from.is_float() => Scalar::Bool(value.to_f64() != 0.0),
         DType::Bool => Scalar::Bool(integer(value) != 0),
-        DType::F32 if from == DType::I64 => Scalar::F32(integer(value) as f32),
-        DType::F32 | DType::F64 => rounded(to, value.to_f64()),
+        DType::F32 if !from.is_float() => Scalar::F32(integer(value) as f32),
+        _ if to.is_float() => rounded(to, value.to_f64()),
         // Floats saturate, integers wrap.
-        DType::I32 | DType::I64 | DType::U8 if from.is_float() => Scalar::of(to, value.to_f64().trunc()),
-        DType::I32 | DType::I64 | DType::U8 => wrapped(to, integer(value).into()),
+        _ if from.is_float() => Scalar::of(to, value.to_f64().trunc()),
+        _ => wrapped(to, integer(value)),
     }
 }

@@ -32,12 +32,10 @@ fn state_name(state: &str, weight: &str) -> String {
 }
 
 fn to_file(dtype: DType) -> safetensors::Dtype {
-    match dtype {
-        DType::F32 => safetensors::Dtype::F32,
-        DType::F64 => safetensors::Dtype::F64,
-        DType::I32 => safetensors::Dtype::I32,
-        DType::I64 => safetensors::Dtype::I64,
-        DType::U8 => safetensors::Dtype::U8,
-        DType::Bool => safetensors::Dtype::BOOL,
+    macro_rules! names {
+        ($([$variant:ident ($rust:ty) $class:ident $name:literal $npy:literal $file:ident $doc:literal])*) => {
+            match dtype { $(DType::$variant => safetensors::Dtype::$file,)* }
+        };
     }
+    situ_core::dtype_table!([names])
 }

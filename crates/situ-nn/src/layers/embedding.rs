@@ -58,8 +58,9 @@ impl Model for Embedding {
         let _here = self.identity.enter();
         let table = self.identity.value(KIND, &self.table)?;
         let words = match input.dtype() {
-            DType::I32 | DType::I64 => input.clone(),
-            DType::U8 => input.cast(DType::I32)?,
+            dtype if dtype.is_index() => input.clone(),
+            DType::U32 | DType::U64 => input.cast(DType::I64)?,
+            dtype if dtype.is_integer() => input.cast(DType::I32)?,
             _ => {
                 let wants =
                     format!("the numbers of words from 0 to {}, as i32", self.words.saturating_sub(1));

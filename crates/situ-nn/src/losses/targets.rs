@@ -38,8 +38,9 @@ pub(crate) fn class_numbers(of: &'static str, predicted: &Tensor, target: &Tenso
         ));
     }
     let numbers = match target.dtype() {
-        DType::I32 | DType::I64 => target.clone(),
-        DType::U8 | DType::Bool => target.cast(DType::I32)?,
+        dtype if dtype.is_index() => target.clone(),
+        DType::U32 | DType::U64 => target.cast(DType::I64)?,
+        dtype if !dtype.is_float() => target.cast(DType::I32)?,
         _ => {
             let why = "class numbers must be integers";
             return Err(Error::operands(of, &types, why, "cast the targets to i32"));

@@ -85,19 +85,25 @@ pub(crate) fn beside(variable: &Variable, value: impl FnOnce() -> Result<Tensor>
 fn pair(dtype: DType, numbers: [f64; 2]) -> Result<Tensor> {
     match dtype {
         DType::F64 => constant(&numbers, &[2]),
-        _ => constant(&numbers.map(|n| n as f32), &[2]),
+        _ => constant(&numbers.map(|n| n as f32), &[2])?.cast(dtype),
     }
+}
+
+/// The dtype of the clock of such weights: floats of 16 bits can't count steps.
+fn clock_dtype(weights: DType) -> DType {
+    if weights.is_half() { DType::F32 } else { weights }
 }
 
 impl Clock {
     fn new(like: &Variable) -> Result<Clock> {
-        let rates = beside(like, || zeros(&[2], like.dtype()))?;
+        let dtype = clock_dtype(like.dtype());
+        let rates = beside(like, || zeros(&[2], dtype))?;
         let _there = on(like);
-        Ok(Clock { rates, tick: pair(like.dtype(), [0.0, 1.0])? })
+        Ok(Clock { rates, tick: pair(dtype, [0.0, 1.0])? })
     }
 
     fn fits(&self, weight: &Variable) -> bool {
-        self.rates.device() == weight.device() && self.rates.dtype() == weight.dtype()
+        self.rates.device() == weight.device() && self.rates.dtype() == clock_dtype(weight.dtype())
     }
 
     fn set(&self, rate: f64, steps: u64) -> Result<()> {
@@ -147,7 +153,7 @@ impl Stepper {
             let made = kinds.iter().map(|kind| {
                 beside(variable, || match variable.dtype() {
                     DType::F64 => full(dims, kind.initial),
-                    _ => full(dims, kind.initial as f32),
+                    dtype => full(dims, kind.initial as f32)?.cast(dtype),
                 })
             });
             state.push(made.collect::<Result<Vec<_>>>()?);

@@ -50,13 +50,13 @@ pub fn calibrate(
 ) -> Result<(CostModel, Vec<Sample>)> {
     let bench = Bench { runtime, device };
     let probes = bench.probes()?;
-    let total = probes.len() + 1;
+    let dtypes: Vec<DType> = DType::ALL.into_iter().filter(|d| d.is_numeric() && *d != DType::F32).collect();
+    let total = probes.len() + dtypes.len() + 1;
     let mut samples = Vec::with_capacity(probes.len());
     for (n, probe) in probes.iter().enumerate() {
         progress(n, total, &probe.what);
         samples.extend(bench.sample(probe)?);
     }
-    progress(total - 1, total, "copies");
     let mut model = CostModel { calibrated: true, ..CostModel::built_in(device.description()) };
     for class in WorkClass::ALL {
         let own: Vec<Sample> = samples.iter().filter(|s| s.class() == class).cloned().collect();
@@ -64,6 +64,11 @@ pub fn calibrate(
             model.lines[class as usize] = line;
         }
     }
+    for (n, dtype) in dtypes.into_iter().enumerate() {
+        progress(probes.len() + n, total, dtype.name());
+        bench.factors(&mut model, dtype)?;
+    }
+    progress(total - 1, total, "copies");
     (model.upload, model.download) = bench.links()?;
     progress(total, total, "done");
     Ok((model, samples))
@@ -116,6 +121,30 @@ impl Bench<'_> {
         let inputs = shapes.iter().map(|dims| self.tensor(dims)).collect::<Result<Vec<_>>>()?;
         let sizes: Vec<String> = inputs.iter().map(|t| t.shape().to_string()).collect();
         Ok(Probe { what: format!("{} {}", op.name(), sizes.join(" ")), op, inputs })
+    }
+
+    /// Measures how much longer a sum and a product take in a dtype than the lines, which are of f32, say. A device without its kernels
+    /// keeps the factors that it has.
+    fn factors(&self, model: &mut CostModel, dtype: DType) -> Result<()> {
+        let add = Op::from(Binary { kind: BinaryKind::Add });
+        for (op, dims) in [(add, &[64 << 10][..]), (Matmul::default().into(), &[128, 128])] {
+            let fill = Fill { shape: Shape::new(dims)?, value: Scalar::of(dtype, 1.0) };
+            let input = match self.run(&fill.into(), &[]) {
+                Err(Error::NoKernel(_) | Error::TooLarge(_)) => return Ok(()),
+                made => made?,
+            };
+            let probe =
+                Probe { what: format!("{} {dtype}", op.name()), op, inputs: vec![input.clone(), input] };
+            let Some(sample) = self.sample(&probe)? else { continue };
+            let line = model.line(sample.class());
+            let arithmetic = sample.flops * line.per_flop;
+            // Where the line has no part of operations, it has no factor either.
+            if arithmetic > 0.0 {
+                let left = sample.seconds - line.launch - sample.bytes * line.per_byte;
+                model.factors.set(sample.class(), dtype, left.max(0.0) / arithmetic);
+            }
+        }
+        Ok(())
     }
 
     /// What the model is fitted to.

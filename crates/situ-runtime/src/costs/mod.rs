@@ -1,12 +1,15 @@
 //! What ops and copies are expected to take.
 //!
-//! A device has one line for each class of work: seconds = launch + flops / rate + bytes / bandwidth; copies to and from the host
+//! A device has one line for each class of work: seconds = launch + flops / rate + bytes / bandwidth, of f32; other dtypes have a factor on the flops. Copies to and from the host
 //! have the same without the flops. The built-in lines are round numbers for a class of hardware, good enough to tell milliseconds
 //! from microseconds; [`calibrate`](mod@calibrate) fits a device's own.
 
 pub mod calibrate;
+mod factors;
 pub mod fit;
 pub mod store;
+
+pub use factors::Factors;
 
 use serde::{Deserialize, Serialize};
 use situ_device::{Description, DeviceClass};
@@ -73,6 +76,9 @@ pub struct CostModel {
     pub upload: LinkCost,
     /// Copies to the host.
     pub download: LinkCost,
+    /// How much longer operations take in other dtypes than f32, which the lines are of.
+    #[serde(default)]
+    pub factors: Factors,
     /// Whether it was fitted to measurements of the device.
     pub calibrated: bool,
 }
@@ -99,6 +105,7 @@ impl CostModel {
             lines: rates.map(|rate| Line::new(launch, rate, bandwidth)),
             upload: link,
             download: link,
+            factors: Factors::built_in(),
             calibrated: false,
         }
     }
@@ -120,7 +127,7 @@ impl CostModel {
                 .or_else(|| of(&part, "per_byte", line.per_byte, &each))
         });
         let links = [("upload", self.upload), ("download", self.download)];
-        lines.or_else(|| {
+        lines.or_else(|| self.factors.fault()).or_else(|| {
             links.iter().find_map(|(part, link)| {
                 of(part, "latency", link.latency, &seconds)
                     .or_else(|| of(part, "per_byte", link.per_byte, &copied))
@@ -143,7 +150,7 @@ impl CostModel {
     /// Seconds this work takes, once its inputs are there.
     #[inline]
     pub fn compute(&self, work: &Work) -> f64 {
-        self.line(work.class).seconds(work.flops, work.bytes)
+        self.line(work.class).seconds(work.flops * self.factors.of(work.class, work.dtype), work.bytes)
     }
 }
 
@@ -154,7 +161,13 @@ mod tests {
     fn model() -> CostModel {
         let line = Line { launch: 1e-6, per_flop: 0.0, per_byte: 0.0 };
         let link = LinkCost { latency: 0.0, per_byte: 1e-10 };
-        CostModel { lines: [line; WorkClass::ALL.len()], upload: link, download: link, calibrated: true }
+        CostModel {
+            lines: [line; WorkClass::ALL.len()],
+            upload: link,
+            download: link,
+            factors: Factors::default(),
+            calibrated: true,
+        }
     }
 
     #[test]

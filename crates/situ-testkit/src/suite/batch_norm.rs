@@ -4,11 +4,11 @@ use super::case::{Case, Expected, Tolerance};
 use crate::array::{Array, indices};
 use crate::input::{Form, Input};
 use crate::numbers::Noise;
-use situ_core::{DType, Real};
+use situ_core::Real;
 use situ_ir::ops::BatchNorm;
 
 pub(super) fn cases(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         let mut noise = Noise::named(dtype.name());
         let tolerance = Tolerance::units(dtype, 16.0, 8.0);
         let mut push = |label: &str, axis: u8, inputs: Vec<Input>| {

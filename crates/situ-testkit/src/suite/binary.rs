@@ -107,9 +107,9 @@ fn broadcast(a: &[usize], b: &[usize]) -> (Vec<usize>, Vec<(usize, usize)>) {
 pub(super) fn apply(kind: BinaryKind, a: &Array, b: &Array) -> Expected {
     let (dims, pairs) = broadcast(&a.dims, &b.dims);
     if kind.is_predicate() {
-        let holds: Vec<i64> = if a.dtype.is_float() {
+        let holds: Vec<i128> = if a.dtype.is_float() {
             let (x, y) = (a.reals(), b.reals());
-            pairs.iter().map(|&(i, j)| i64::from(compare(kind, x[i].partial_cmp(&y[j])))).collect()
+            pairs.iter().map(|&(i, j)| i128::from(compare(kind, x[i].partial_cmp(&y[j])))).collect()
         } else {
             let (x, y) = (a.wholes(), b.wholes());
             let holds = |i: usize, j: usize| match kind {
@@ -118,7 +118,7 @@ pub(super) fn apply(kind: BinaryKind, a: &Array, b: &Array) -> Expected {
                 BinaryKind::Xor => x[i] != y[j],
                 _ => compare(kind, Some(x[i].cmp(&y[j]))),
             };
-            pairs.iter().map(|&(i, j)| i64::from(holds(i, j))).collect()
+            pairs.iter().map(|&(i, j)| i128::from(holds(i, j))).collect()
         };
         return Array::whole(DType::Bool, &dims, holds).into();
     }
@@ -162,7 +162,7 @@ fn real(kind: BinaryKind, a: f64, b: f64) -> f64 {
     }
 }
 
-fn whole(kind: BinaryKind, a: i64, b: i64) -> i64 {
+fn whole(kind: BinaryKind, a: i128, b: i128) -> i128 {
     match kind {
         BinaryKind::Add => a.wrapping_add(b),
         BinaryKind::Sub => a.wrapping_sub(b),

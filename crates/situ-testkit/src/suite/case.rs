@@ -40,11 +40,11 @@ impl Tolerance {
 
     /// Within some units in the last place of the dtype on a CPU, and `gpu` times as many on a GPU.
     pub fn units(dtype: DType, units: f64, gpu: f64) -> Tolerance {
-        let (epsilon, least) = match dtype {
-            DType::F32 => (f64::from(f32::EPSILON), 1.0e-45),
-            DType::F64 => (f64::EPSILON, 5.0e-324),
-            DType::I32 | DType::I64 | DType::U8 | DType::Bool => return Tolerance::EQUAL,
+        let (Some(bits), Some(least_normal)) = (dtype.significand_bits(), dtype.least_normal()) else {
+            return Tolerance::EQUAL;
         };
+        let epsilon = 2f64.powi(1 - bits as i32);
+        let least = least_normal * epsilon;
         Tolerance {
             cpu: Bound::Near { relative: units * epsilon, absolute: units * least },
             gpu: Bound::Near { relative: gpu * units * epsilon, absolute: f64::from(f32::MIN_POSITIVE) },

@@ -1,7 +1,7 @@
 //! Conversions between dtypes, all of them.
 
 use super::case::{Case, Expected, Tolerance};
-use crate::array::{Array, Numbers};
+use crate::array::{Array, Numbers, rounded, rounded_whole};
 use crate::input::{Form, Input};
 use crate::numbers::{Noise, special_and_ordinary};
 use situ_core::DType;
@@ -34,32 +34,23 @@ pub(super) fn cases(list: &mut Vec<Case>) {
 }
 
 pub(super) fn convert(x: &Array, to: DType) -> Expected {
-    match (&x.numbers, to) {
-        (Numbers::Real(v), DType::F32) => {
-            Array::unrounded(to, &x.dims, v.iter().map(|&v| f64::from(v as f32)).collect())
+    match (&x.numbers, to.whole_range()) {
+        (Numbers::Real(v), None) => {
+            Array::unrounded(to, &x.dims, v.iter().map(|&v| rounded(to, v)).collect())
         }
-        (Numbers::Real(v), DType::F64) => Array::unrounded(to, &x.dims, v.clone()),
-        // Rust's `as` rounds toward zero, saturates, and takes NaN to 0.
-        (Numbers::Real(v), DType::I32) => {
-            Array::whole(to, &x.dims, v.iter().map(|&v| i64::from(v as i32)).collect())
+        (Numbers::Real(v), Some(_)) if to == DType::Bool => {
+            Array::whole(to, &x.dims, v.iter().map(|&v| i128::from(v != 0.0)).collect())
         }
-        (Numbers::Real(v), DType::I64) => Array::whole(to, &x.dims, v.iter().map(|&v| v as i64).collect()),
-        (Numbers::Real(v), DType::U8) => {
-            Array::whole(to, &x.dims, v.iter().map(|&v| i64::from(v as u8)).collect())
-        }
-        (Numbers::Real(v), DType::Bool) => {
-            Array::whole(to, &x.dims, v.iter().map(|&v| i64::from(v != 0.0)).collect())
+        // Toward zero, saturating; Rust's `as` takes NaN to 0.
+        (Numbers::Real(v), Some(range)) => {
+            let bounded = |v: f64| (v as i128).clamp(*range.start(), *range.end());
+            Array::whole(to, &x.dims, v.iter().map(|&v| bounded(v)).collect())
         }
         // In one step: by way of f64 it would round twice.
-        (Numbers::Whole(v), DType::F32) => {
-            Array::unrounded(to, &x.dims, v.iter().map(|&v| f64::from(v as f32)).collect())
+        (Numbers::Whole(v), None) => {
+            Array::unrounded(to, &x.dims, v.iter().map(|&v| rounded_whole(to, v)).collect())
         }
-        (Numbers::Whole(v), DType::F64) => {
-            Array::unrounded(to, &x.dims, v.iter().map(|&v| v as f64).collect())
-        }
-        (Numbers::Whole(v), DType::I32 | DType::I64 | DType::U8 | DType::Bool) => {
-            Array::whole(to, &x.dims, v.clone())
-        }
+        (Numbers::Whole(v), Some(_)) => Array::whole(to, &x.dims, v.clone()),
     }
     .into()
 }

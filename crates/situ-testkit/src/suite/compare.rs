@@ -1,7 +1,8 @@
 //! Whether a result is close enough to its reference, and where it is not.
 
 use super::case::{Bound, Expected};
-use crate::array::{Array, Numbers};
+use crate::array::{Array, Numbers, rounded};
+use crate::numbers::largest;
 use situ_core::DType;
 
 /// `None` where every element is within the bound of the reference, or of the second one if there is one; else what is
@@ -33,7 +34,7 @@ pub fn mismatch(got: &Array, want: &Expected, or: Option<&Expected>, bound: Boun
 
 /// A reference's value as the dtype holds it.
 fn round(dtype: DType, value: f64) -> f64 {
-    if dtype == DType::F32 { f64::from(value as f32) } else { value }
+    if dtype == DType::F32 { f64::from(value as f32) } else { rounded(dtype, value) }
 }
 
 fn close(got: &Array, want: &Expected, at: usize, bound: Bound) -> bool {
@@ -61,7 +62,7 @@ pub(super) fn real_close(dtype: DType, got: f64, want: f64, scale: f64, bound: B
             }
             // A result next to the end of the range may round to either side of it.
             if got.is_infinite() || rounded.is_infinite() {
-                let most = if dtype == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
+                let most = largest(dtype);
                 let finite = if got.is_infinite() { rounded } else { got };
                 return got.signum() == rounded.signum() && finite.abs() >= most * (1.0 - 4.0 * relative);
             }

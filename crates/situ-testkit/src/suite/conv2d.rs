@@ -33,7 +33,7 @@ const LARGE: &[Row] = &[
 ];
 
 pub(super) fn cases(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         let mut noise = Noise::named(dtype.name());
         for format in [Format::ChannelsFirst, Format::ChannelsLast] {
             for row in ROWS.iter().chain(LARGE.iter().filter(|_| dtype == DType::F32)) {

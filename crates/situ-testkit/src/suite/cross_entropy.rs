@@ -9,7 +9,7 @@ use situ_core::DType;
 use situ_ir::ops::{CrossEntropy, SparseCrossEntropy};
 
 pub(super) fn cases(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         let mut noise = Noise::named(dtype.name());
         let tolerance = Tolerance::units(dtype, 16.0, 2.0);
         for dims in [&[4][..], &[1, 1], &[5, 3], &[2, 3, 7], &[0, 4], &[130, 257], &[3, 1000]] {
@@ -24,7 +24,7 @@ pub(super) fn cases(list: &mut Vec<Case>) {
         }
         for index in [DType::I32, DType::I64] {
             for dims in [&[4][..], &[1, 1], &[5, 3], &[2, 3, 7], &[0, 4], &[130, 257], &[3, 1000]] {
-                let classes = dims[dims.len() - 1] as i64;
+                let classes = dims[dims.len() - 1] as i128;
                 let labels = noise.wholes(index, &dims[..dims.len() - 1], 0, classes);
                 let inputs = vec![noise.array(dtype, dims).into(), labels.into()];
                 list.push(Case::new("", SparseCrossEntropy, inputs, tolerance, sparse));

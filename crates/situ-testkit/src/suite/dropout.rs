@@ -9,10 +9,10 @@ use situ_core::{DType, Real};
 use situ_ir::ops::Dropout;
 
 pub(super) fn cases(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         let mut noise = Noise::named(dtype.name());
         let tolerance = Tolerance::units(dtype, 2.0, 2.0);
-        let mut push = |label: &str, rate: f64, x: Input, step: Option<i64>| {
+        let mut push = |label: &str, rate: f64, x: Input, step: Option<i128>| {
             let op = Dropout { rate: Real(rate), seed: 0xdead_beef_0123_4567, stream: 0xffff_fffe };
             let mut inputs = vec![x];
             inputs.extend(step.map(|s| Array::whole(DType::I32, &[], vec![s]).into()));

@@ -89,7 +89,7 @@ fn arithmetic(list: &mut Vec<Case>, dtype: DType) {
 
 /// What follows a product: a bias and a function, and gates.
 fn activations(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         let mut noise = Noise::named(dtype.name());
         for kind in [UnaryKind::Relu, UnaryKind::Gelu, UnaryKind::Tanh, UnaryKind::Exp, UnaryKind::Sqrt] {
             let steps = [pair(BinaryKind::Add, 0, 1), function(kind, 2)];

@@ -78,15 +78,8 @@ fn ranges(list: &mut Vec<Case>, dtype: DType) {
     }
     if dtype.is_integer() {
         // Integers wrap past the end of their range.
-        let start = match dtype {
-            DType::I32 => Scalar::I32(i32::MAX - 2),
-            DType::I64 => Scalar::I64(i64::MAX - 2),
-            _ => Scalar::U8(253),
-        };
-        let first = match start {
-            Scalar::I64(v) => v,
-            other => other.to_f64() as i64,
-        };
+        let first = *dtype.whole_range().expect("an integer").end() - 2;
+        let start = Scalar::of_whole(dtype, first);
         let op = Range { start, step: Scalar::of(dtype, 1.0), count: 6 };
         list.push(Case::new(&format!("{dtype} past the end"), op, vec![], Tolerance::EQUAL, move |_| {
             let values = (0..6).map(|i| wrap(dtype, first.wrapping_add(i)));
@@ -101,7 +94,7 @@ fn range(dtype: DType, start: f64, step: f64, count: usize) -> Expected {
         let scale = (0..count).map(|i| start.abs() + (i as f64 * step).abs()).collect();
         return Expected { array: Array::unrounded(dtype, &[count], values), scale: Some(scale) };
     }
-    let (start, step) = (start as i64, step as i64);
-    let values = (0..count as i64).map(|i| wrap(dtype, start.wrapping_add(i.wrapping_mul(step))));
+    let (start, step) = (start as i128, step as i128);
+    let values = (0..count as i128).map(|i| wrap(dtype, start.wrapping_add(i.wrapping_mul(step))));
     Array::whole(dtype, &[count], values.collect()).into()
 }

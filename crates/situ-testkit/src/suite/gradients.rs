@@ -8,7 +8,7 @@ use super::case::Case;
 use crate::array::{Array, Numbers};
 use crate::input::{Input, View};
 use crate::numbers::Noise;
-use situ_core::{DType, Error, Result, Shape};
+use situ_core::{DType, Element, Error, Result, Shape, with_element};
 use situ_ir::ops::{BinaryKind, Expand, Permute, Slice, UnaryKind};
 use situ_ir::{Differentiability, Op};
 use situ_tensor::{Function, Source, Tape, Tensor, apply_op, constant};
@@ -109,17 +109,13 @@ fn domain(op: &Op, number: usize) -> (f64, f64) {
 }
 
 fn tensor_of(array: &Array) -> Result<Tensor> {
-    match (&array.numbers, array.dtype) {
-        (Numbers::Real(v), DType::F64) => constant(v, &array.dims),
-        (Numbers::Real(v), _) => constant(&v.iter().map(|x| *x as f32).collect::<Vec<_>>(), &array.dims),
-        (Numbers::Whole(v), DType::I64) => constant(v, &array.dims),
-        (Numbers::Whole(v), DType::Bool) => {
-            constant(&v.iter().map(|x| *x != 0).collect::<Vec<_>>(), &array.dims)
-        }
-        (Numbers::Whole(v), DType::U8) => {
-            constant(&v.iter().map(|x| *x as u8).collect::<Vec<_>>(), &array.dims)
-        }
-        (Numbers::Whole(v), _) => constant(&v.iter().map(|x| *x as i32).collect::<Vec<_>>(), &array.dims),
+    match &array.numbers {
+        Numbers::Real(v) => with_element!(array.dtype, T => {
+            constant(&v.iter().map(|x| T::from_f64(*x)).collect::<Vec<_>>(), &array.dims)
+        }),
+        Numbers::Whole(v) => with_element!(array.dtype, T => {
+            constant(&v.iter().map(|x| T::from_whole(*x)).collect::<Vec<_>>(), &array.dims)
+        }),
     }
 }
 

@@ -36,7 +36,7 @@ const SHAPES: [(&[usize], u8, &[usize]); 10] = [
 
 fn gathers(list: &mut Vec<Case>, dtype: DType, index: DType, noise: &mut Noise) {
     for (dims, axis, wanted) in SHAPES {
-        let at = noise.wholes(index, wanted, 0, dims[usize::from(axis)].max(1) as i64);
+        let at = noise.wholes(index, wanted, 0, dims[usize::from(axis)].max(1) as i128);
         let inputs = vec![noise.array(dtype, dims).into(), at.into()];
         let label = format!("along {axis}");
         list.push(Case::new(&label, Gather { axis }, inputs, Tolerance::BITS, move |i| {
@@ -71,7 +71,7 @@ fn scatters(list: &mut Vec<Case>, dtype: DType, index: DType, noise: &mut Noise)
     let tolerance = Tolerance::units(dtype, 8.0, 2.0);
     for (dims, axis, wanted) in SHAPES {
         let place = usize::from(axis);
-        let at = noise.wholes(index, wanted, 0, dims[place].max(1) as i64);
+        let at = noise.wholes(index, wanted, 0, dims[place].max(1) as i128);
         let updates = noise.array(dtype, &[&dims[..place], wanted, &dims[place + 1..]].concat());
         let inputs = vec![noise.array(dtype, dims).into(), at.into(), updates.into()];
         let label = format!("along {axis}");
@@ -114,12 +114,12 @@ fn one_hots(list: &mut Vec<Case>, dtype: DType, index: DType, noise: &mut Noise)
     for (dims, depth) in [(&[] as &[usize], 3), (&[4], 5), (&[2, 3], 1), (&[3], 0), (&[0], 4), (&[260], 130)]
     {
         // From -2 to 2 beyond the end: an index out of range gives a row of `off`.
-        let at = noise.wholes(index, dims, -2, depth as i64 + 2);
+        let at = noise.wholes(index, dims, -2, depth as i128 + 2);
         let op = OneHot { depth, on: Scalar::of(dtype, on), off: Scalar::of(dtype, off) };
         let label = format!("depth {depth} of {dtype}");
         list.push(Case::new(&label, op, vec![at.into()], Tolerance::BITS, move |i| {
             let dims = [&i[0].dims[..], &[depth]].concat();
-            let hot = |&label: &i64| (0..depth as i64).map(move |c| if c == label { on } else { off });
+            let hot = |&label: &i128| (0..depth as i128).map(move |c| if c == label { on } else { off });
             let values: Vec<f64> = i[0].wholes().iter().flat_map(hot).collect();
             Array::of(dtype, &dims, &values).into()
         }));
@@ -133,7 +133,7 @@ fn one_hots(list: &mut Vec<Case>, dtype: DType, index: DType, noise: &mut Noise)
             vec![at],
             Tolerance::BITS,
             move |i| {
-                let hot = |&label: &i64| (0..6).map(move |c| if c == label { on } else { off });
+                let hot = |&label: &i128| (0..6).map(move |c| if c == label { on } else { off });
                 let values: Vec<f64> = i[0].wholes().iter().flat_map(hot).collect();
                 Array::of(dtype, &[3, 4, 6], &values).into()
             },

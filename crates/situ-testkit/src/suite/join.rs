@@ -73,7 +73,7 @@ fn gathered<'a>(
             Some((Numbers::Real(v), at)) => reals.push(v[at]),
             Some((Numbers::Whole(v), at)) => wholes.push(v[at]),
             None if dtype.is_float() => reals.push(other),
-            None => wholes.push(other as i64),
+            None => wholes.push(other as i128),
         }
     }
     if dtype.is_float() { Array::real(dtype, dims, reals) } else { Array::whole(dtype, dims, wholes) }

@@ -8,7 +8,7 @@ use situ_core::DType;
 use situ_ir::ops::Matmul;
 
 pub(super) fn cases(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8] {
+    for dtype in DType::ALL.into_iter().filter(|d| d.is_numeric()) {
         products(list, dtype);
     }
     infinities(list);
@@ -97,7 +97,7 @@ fn products(list: &mut Vec<Case>, dtype: DType) {
 
 /// Infinities and NaN go through: inf · 0 is NaN, and a NaN anywhere in a row stays in it.
 fn infinities(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         let mut values = vec![1.0; 36];
         (values[0], values[7], values[14], values[21]) = (f64::INFINITY, f64::NAN, f64::NEG_INFINITY, 0.0);
         let a = Array::real(dtype, &[6, 6], values.clone());
@@ -148,7 +148,7 @@ pub(super) fn multiply(op: Matmul, a: &Array, b: &Array) -> Expected {
                 } else {
                     let products =
                         (0..k).map(|p| a.wholes()[left(i, p)].wrapping_mul(b.wholes()[right(p, j)]));
-                    wholes.push(wrap(a.dtype, products.fold(0, i64::wrapping_add)));
+                    wholes.push(wrap(a.dtype, products.fold(0, i128::wrapping_add)));
                 }
             }
         }

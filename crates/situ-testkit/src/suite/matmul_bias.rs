@@ -5,7 +5,6 @@ use super::{matmul, unary};
 use crate::array::Array;
 use crate::input::{Form, Input};
 use crate::numbers::Noise;
-use situ_core::DType;
 use situ_ir::ops::{Matmul, MatmulBias, Unary, UnaryKind};
 
 pub(super) fn cases(list: &mut Vec<Case>) {
@@ -16,7 +15,7 @@ pub(super) fn cases(list: &mut Vec<Case>) {
         Some(Unary::new(UnaryKind::Gelu)),
         Some(Unary::new(UnaryKind::Tanh)),
     ];
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         let mut noise = Noise::named(dtype.name());
         let mut push = |label: &str, op: MatmulBias, inputs: Vec<Input>| {
             let tolerance = Tolerance::units(dtype, 16.0, 2.0);

@@ -4,7 +4,6 @@ use super::case::{Case, Expected, Tolerance};
 use crate::array::Array;
 use crate::input::{Form, Input};
 use crate::numbers::Noise;
-use situ_core::DType;
 use situ_ir::ops::window::{Format, Window};
 use situ_ir::ops::{Pool2d, Pool2dByInput, PoolKind};
 
@@ -21,7 +20,7 @@ const ROWS: &[Row] = &[
 ];
 
 pub(super) fn cases(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         let mut noise = Noise::named(dtype.name());
         for kind in [PoolKind::Max, PoolKind::Average] {
             let tolerance = Tolerance::units(dtype, 4.0, 4.0);

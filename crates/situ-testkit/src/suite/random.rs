@@ -1,7 +1,7 @@
 //! Random numbers, against the definition in `situ_cpu::random`, written once more from its words alone.
 
 use super::case::{Bound, Case, Expected, Tolerance};
-use crate::array::Array;
+use crate::array::{Array, rounded};
 use situ_core::{DType, Real, Shape};
 use situ_ir::ops::{Distribution, Random};
 
@@ -18,20 +18,22 @@ pub(super) fn cases(list: &mut Vec<Case>) {
             list.push(Case::new(&label, op, vec![], tolerance(op), move |_| draw(op)));
         };
         for dims in [&[7][..], &[3, 5], &[], &[0, 2], &[70_001]] {
-            for dtype in [DType::F32, DType::F64] {
+            for dtype in crate::numbers::floats() {
                 push(uniform(0.0, 1.0), dtype, dims);
                 push(Distribution::Normal { mean: Real(0.0), deviation: Real(1.0) }, dtype, dims);
             }
-            for dtype in [DType::I32, DType::I64] {
-                push(uniform(-5.0, 5.0), dtype, dims);
+            for dtype in DType::ALL.into_iter().filter(|d| d.is_integer()) {
+                push(if dtype.is_unsigned() { uniform(3.0, 200.0) } else { uniform(-5.0, 5.0) }, dtype, dims);
             }
             for dtype in DType::ALL {
                 push(Distribution::Bernoulli { p: Real(0.3) }, dtype, dims);
             }
         }
-        for dtype in [DType::F32, DType::F64] {
+        for dtype in crate::numbers::floats() {
             push(uniform(-3.0, -2.0), dtype, &[1000]);
-            push(uniform(1e6, 1e6 + 1.0), dtype, &[1000]);
+            if dtype != DType::F16 {
+                push(uniform(1e6, 1e6 + 1.0), dtype, &[1000]);
+            }
             push(uniform(2.0, 2.0), dtype, &[9]);
             push(Distribution::Normal { mean: Real(-4.0), deviation: Real(0.25) }, dtype, &[1000]);
         }
@@ -51,7 +53,9 @@ pub(super) fn cases(list: &mut Vec<Case>) {
 fn tolerance(op: Random) -> Tolerance {
     match op.distribution {
         Distribution::Normal { deviation: Real(deviation), .. } => {
-            let near = |absolute: f64| Bound::Near { relative: 0.0, absolute: absolute * deviation };
+            // Rounded to 16 bits besides, where the dtype has no more.
+            let relative = if op.dtype.is_half() { 2f64.powi(-8) } else { 0.0 };
+            let near = |absolute: f64| Bound::Near { relative, absolute: absolute * deviation };
             let wide = op.dtype == DType::F64;
             Tolerance { cpu: near(if wide { 1e-13 } else { 2e-6 }), gpu: near(1e-5) }
         }
@@ -82,10 +86,16 @@ fn draw(op: Random) -> Expected {
     let count = op.shape.elements();
     let word = |i: usize| philox(op.seed, op.stream, i as u64 / 4)[i % 4];
     let reals = |f: &dyn Fn(usize) -> f64| Array::unrounded(op.dtype, dims, (0..count).map(f).collect());
-    let wholes = |f: &dyn Fn(usize) -> i64| Array::whole(op.dtype, dims, (0..count).map(f).collect());
+    let wholes = |f: &dyn Fn(usize) -> i128| Array::whole(op.dtype, dims, (0..count).map(f).collect());
     match op.distribution {
         Distribution::Uniform { low: Real(low), high: Real(high) } => match op.dtype {
-            DType::F32 => reals(&|i| f64::from(uniform_f32(word(i), low, high))),
+            DType::F32 => reals(&|i| f64::from(uniform_f32(word(i), low, high, (high as f32).next_down()))),
+            // Drawn as f32, no higher than the last number before the upper bound, then rounded.
+            dtype if dtype.is_half() => reals(&|i| {
+                let (low, high) = (rounded(dtype, low), rounded(dtype, high));
+                let last = before(dtype, high) as f32;
+                rounded(dtype, f64::from(uniform_f32(word(i), low, high, last)))
+            }),
             DType::F64 => reals(&|i| {
                 let w = philox(op.seed, op.stream, i as u64 / 2);
                 let (a, b) = (w[2 * (i % 2)], w[2 * (i % 2) + 1]);
@@ -94,7 +104,7 @@ fn draw(op: Random) -> Expected {
             }),
             _ => {
                 let range = (high - low) as u64;
-                wholes(&|i| low as i64 + ((u128::from(word(i)) * u128::from(range)) >> 32) as i64)
+                wholes(&|i| low as i128 + ((u128::from(word(i)) * u128::from(range)) >> 32) as i128)
             }
         },
         Distribution::Bernoulli { p: Real(p) } => {
@@ -102,21 +112,28 @@ fn draw(op: Random) -> Expected {
             if op.dtype.is_float() {
                 reals(&|i| f64::from(u8::from(holds(i))))
             } else {
-                wholes(&|i| i64::from(holds(i)))
+                wholes(&|i| i128::from(holds(i)))
             }
         }
         Distribution::Normal { mean: Real(mean), deviation: Real(deviation) } => reals(&|i| {
-            mean + deviation * if op.dtype == DType::F32 { normal_f32(op, i) } else { normal_f64(op, i) }
+            mean + deviation * if op.dtype == DType::F64 { normal_f64(op, i) } else { normal_f32(op, i) }
         }),
         Distribution::Permutation => wholes(&|i| permuted(op, i, count)),
     }
     .into()
 }
 
-fn uniform_f32(word: u32, low: f64, high: f64) -> f32 {
+/// The number of a dtype of 16 bits before this one of it: a step of its magnitude below, or half of one at a power of two.
+fn before(dtype: DType, number: f64) -> f64 {
+    let step = 2f64.powi(-(dtype.significand_bits().expect("a float") as i32));
+    let near = rounded(dtype, number - number.abs() * step);
+    if near < number { near } else { rounded(dtype, number - 2.0 * number.abs() * step) }
+}
+
+fn uniform_f32(word: u32, low: f64, high: f64, last: f32) -> f32 {
     let u = (word >> 8) as f32 / 16_777_216.0;
     let (first, span) = (low as f32, (high - low) as f32);
-    let top = (high as f32).next_down().max(first);
+    let top = last.max(first);
     let y = first + u * span;
     if y < top { y } else { top }
 }
@@ -158,7 +175,7 @@ fn normal_f64(op: Random, i: usize) -> f64 {
 }
 
 /// Element `i` of a permutation of `n`: a keyed network over the next power of four, walked until it is below n.
-pub(super) fn permuted(op: Random, i: usize, n: usize) -> i64 {
+pub(super) fn permuted(op: Random, i: usize, n: usize) -> i128 {
     let half = (4..).find(|h| n <= 1usize << (2 * h)).expect("n is finite");
     let keys = [philox(op.seed, op.stream, 0), philox(op.seed, op.stream, 1)].concat();
     let mut number = i as u32;
@@ -171,7 +188,7 @@ pub(super) fn permuted(op: Random, i: usize, n: usize) -> i64 {
         }
         number = left << half | right;
         if (number as usize) < n {
-            return i64::from(number);
+            return i128::from(number);
         }
     }
 }
@@ -198,6 +215,6 @@ mod tests {
         let mut drawn = draw(op).array.wholes().to_vec();
         assert!(!drawn.is_sorted());
         drawn.sort_unstable();
-        assert_eq!(drawn, (0..1000).collect::<Vec<i64>>());
+        assert_eq!(drawn, (0..1000).collect::<Vec<i128>>());
     }
 }

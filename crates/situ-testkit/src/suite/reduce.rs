@@ -41,7 +41,7 @@ fn of_dtype(list: &mut Vec<Case>, kind: ReduceKind, dtype: DType) {
         ReduceKind::All => Array::whole(dtype, dims, noise.wholes(DType::I32, dims, 0, 9).wholes().to_vec()),
         ReduceKind::Any => {
             let rare =
-                noise.wholes(DType::I32, dims, 0, 9).wholes().iter().map(|v| i64::from(*v == 0)).collect();
+                noise.wholes(DType::I32, dims, 0, 9).wholes().iter().map(|v| i128::from(*v == 0)).collect();
             Array::whole(dtype, dims, rare)
         }
         _ => noise.array(dtype, dims),
@@ -102,7 +102,7 @@ fn reduce(op: Reduce, x: &Array) -> Expected {
     };
     match op.kind {
         ReduceKind::ArgMax | ReduceKind::ArgMin => {
-            let positions = groups.iter().map(|g| best(op.kind, x, g) as i64).collect();
+            let positions = groups.iter().map(|g| best(op.kind, x, g) as i128).collect();
             Array::whole(DType::I32, &dims, positions).into()
         }
         _ if x.dtype.is_float() => {
@@ -142,10 +142,10 @@ fn real(kind: ReduceKind, values: impl ExactSizeIterator<Item = f64> + Clone) ->
     }
 }
 
-fn whole(kind: ReduceKind, values: impl Iterator<Item = i64>) -> i64 {
+fn whole(kind: ReduceKind, values: impl Iterator<Item = i128>) -> i128 {
     match kind {
-        ReduceKind::Sum => values.fold(0, i64::wrapping_add),
-        ReduceKind::Prod => values.fold(1, i64::wrapping_mul),
+        ReduceKind::Sum => values.fold(0, i128::wrapping_add),
+        ReduceKind::Prod => values.fold(1, i128::wrapping_mul),
         ReduceKind::Max => values.max().expect("not of nothing"),
         ReduceKind::Min => values.min().expect("not of nothing"),
         ReduceKind::Any => values.fold(0, |a, b| a | b),

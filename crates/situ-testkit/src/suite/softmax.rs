@@ -8,7 +8,7 @@ use situ_core::DType;
 use situ_ir::ops::Softmax;
 
 pub(super) fn cases(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         for log in [false, true] {
             of_dtype(list, dtype, log);
         }

@@ -63,8 +63,8 @@ fn tolerance(kind: UnaryKind, dtype: DType) -> Tolerance {
         UnaryKind::Sqrt | UnaryKind::Reciprocal | UnaryKind::LeakyRelu => Tolerance::units(dtype, 1.0, 4.0),
         UnaryKind::Rsqrt => Tolerance::units(dtype, 2.0, 4.0),
         UnaryKind::Sin | UnaryKind::Cos => Tolerance::units(dtype, 4.0, 4.0).plus(match dtype {
-            DType::F32 => 1e-7,
-            _ => 1e-15,
+            DType::F64 => 1e-15,
+            _ => 1e-7,
         }),
         UnaryKind::Exp
         | UnaryKind::Expm1
@@ -88,7 +88,7 @@ pub(super) fn apply(op: Unary, x: &Array) -> Expected {
     match op.kind {
         UnaryKind::Not => Array::whole(DType::Bool, &x.dims, x.wholes().iter().map(|v| 1 - v).collect()),
         UnaryKind::IsNan => {
-            Array::whole(DType::Bool, &x.dims, x.reals().iter().map(|v| i64::from(v.is_nan())).collect())
+            Array::whole(DType::Bool, &x.dims, x.reals().iter().map(|v| i128::from(v.is_nan())).collect())
         }
         _ if x.dtype.is_float() => {
             let values = x.reals().iter().map(|&v| real(op.kind, v, a, b)).collect();
@@ -144,7 +144,7 @@ fn real(kind: UnaryKind, x: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-fn whole(kind: UnaryKind, x: i64, a: f64, b: f64) -> i64 {
+fn whole(kind: UnaryKind, x: i128, a: f64, b: f64) -> i128 {
     match kind {
         UnaryKind::Neg => x.wrapping_neg(),
         UnaryKind::Abs => x.wrapping_abs(),
@@ -152,7 +152,7 @@ fn whole(kind: UnaryKind, x: i64, a: f64, b: f64) -> i64 {
         UnaryKind::Square => x.wrapping_mul(x),
         UnaryKind::Relu => x.max(0),
         // The integers within the bounds.
-        UnaryKind::Clip => x.max(a.ceil() as i64).min(b.floor() as i64),
+        UnaryKind::Clip => x.max(a.ceil() as i128).min(b.floor() as i128),
         other => unreachable!("{} is for floats", other.name()),
     }
 }

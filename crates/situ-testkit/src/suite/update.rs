@@ -20,7 +20,7 @@ fn kinds() -> Vec<UpdateKind> {
 }
 
 pub(super) fn cases(list: &mut Vec<Case>) {
-    for dtype in [DType::F32, DType::F64] {
+    for dtype in crate::numbers::floats() {
         let mut noise = Noise::named(dtype.name());
         for kind in kinds() {
             for (decay, decoupled) in [(0.0, false), (0.01, false), (0.1, true)] {
@@ -47,7 +47,8 @@ fn push(
     step: f64,
     form: Form,
 ) {
-    let rates = Array::real(dtype, &[2], vec![0.01, step]);
+    // A step's number is no number of 16 bits: rates are f32 beside those.
+    let rates = Array::real(if dtype.is_half() { DType::F32 } else { dtype }, &[2], vec![0.01, step]);
     let mut inputs: Vec<Input> = vec![
         Input::formed(noise.array(dtype, dims), form),
         Input::formed(noise.array(dtype, dims), form),

@@ -88,23 +88,15 @@ fn scalar(at: &mut Cursor<'_>, dtype: DType) -> Result<Scalar> {
     at.expect("(")?;
     let place = at.place();
     let value = if dtype == DType::Bool {
-        match at.name()? {
-            "true" => Some(Scalar::Bool(true)),
-            "false" => Some(Scalar::Bool(false)),
-            _ => None,
-        }
+        Scalar::parse(dtype, at.name()?)
     } else {
         let text = at.numeral()?;
-        match (dtype, bits(at, text)?) {
-            (DType::F32, Some(bits)) => u32::try_from(bits).ok().map(|b| Scalar::F32(f32::from_bits(b))),
-            (DType::F64, Some(bits)) => Some(Scalar::F64(f64::from_bits(bits))),
-            (_, Some(_)) => None,
-            (DType::F32, None) => text.parse().ok().map(Scalar::F32),
-            (DType::F64, None) => text.parse().ok().map(Scalar::F64),
-            (DType::I32, None) => text.parse().ok().map(Scalar::I32),
-            (DType::I64, None) => text.parse().ok().map(Scalar::I64),
-            (DType::U8, None) => text.parse().ok().map(Scalar::U8),
-            (DType::Bool, None) => None,
+        match bits(at, text)? {
+            // Of the bits that a dtype has, none may be left over.
+            Some(bits) => {
+                Some(Scalar::from_bits(dtype, bits)).filter(|held| dtype.is_float() && held.bits() == bits)
+            }
+            None => Scalar::parse(dtype, text),
         }
     };
     at.expect(")")?;

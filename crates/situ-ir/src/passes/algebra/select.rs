@@ -63,13 +63,16 @@ fn is_direct(from: DType, middle: DType, to: DType) -> bool {
 
 /// Whether `wide` has every value of `narrow`.
 fn holds_all(wide: DType, narrow: DType) -> bool {
-    use DType::{Bool, F32, F64, I32, I64, U8};
-    match narrow {
-        F32 => matches!(wide, F32 | F64),
-        F64 => wide == F64,
-        I32 => matches!(wide, I32 | I64 | F64),
-        I64 => wide == I64,
-        U8 => matches!(wide, U8 | I32 | I64 | F32 | F64),
-        Bool => true,
+    match (narrow.whole_range(), wide.whole_range()) {
+        _ if narrow == wide || narrow == DType::Bool => true,
+        _ if wide == DType::Bool => false,
+        (Some(narrow), Some(wide)) => wide.contains(narrow.start()) && wide.contains(narrow.end()),
+        // A float has every whole number of as many bits as its significand; those of so few bits are far from its largest.
+        (Some(narrow), None) => wide
+            .significand_bits()
+            .is_some_and(|bits| *narrow.end() < 1 << bits && *narrow.start() >= -1 << bits),
+        // f16 and bf16 have what the other lacks.
+        (None, None) => wide.size() > narrow.size(),
+        (None, Some(_)) => false,
     }
 }

@@ -3,7 +3,7 @@
 use super::super::rewrite::{Site, Values};
 use crate::graph::Value;
 use crate::ops::{Op, Unary, UnaryKind as K};
-use situ_core::{DType, Result};
+use situ_core::Result;
 
 pub(super) fn rewrite(site: &mut Site<'_>, op: Unary, x: Value) -> Result<Option<Values>> {
     let dtype = site.builder.type_of(x).dtype;
@@ -29,7 +29,7 @@ pub(super) fn rewrite(site: &mut Site<'_>, op: Unary, x: Value) -> Result<Option
     match (op.kind, inner.kind) {
         (K::Neg, K::Neg) => site.become_value(y, "−(−x) is x"),
         (K::Not, K::Not) => site.become_value(y, "not not x is x"),
-        (K::Abs, K::Neg) if dtype != DType::U8 => site.become_op(op, &[y], "|−x| is |x|"),
+        (K::Abs, K::Neg) if !dtype.is_unsigned() => site.become_op(op, &[y], "|−x| is |x|"),
         (K::Square, K::Neg | K::Abs) => site.become_op(op, &[y], "the square of −x or |x| is that of x"),
         (
             K::Abs | K::Sign | K::Relu | K::Floor | K::Ceil | K::Round,

@@ -54,9 +54,9 @@ fn unaries(table: &mut Table) {
             let x = i[0].clone();
             Answer::each(move |place| match to {
                 DType::Bool => f64::from(u8::from(x.at(place) != 0.0)),
-                DType::U8 => f64::from(x.at(place) as i64 as u8),
-                DType::I32 | DType::I64 => x.at(place).trunc(),
-                DType::F32 | DType::F64 => x.at(place),
+                DType::U8 => f64::from(x.at(place) as i128 as u8),
+                _ if to.is_float() => x.at(place),
+                _ => x.at(place).trunc(),
             })
         });
     }

@@ -1,6 +1,6 @@
 //! Inputs made from a formula: large, and held by nobody.
 
-use situ_core::{DType, Result, Shape, TensorType};
+use situ_core::{DType, Element, Result, Shape, TensorType, with_element};
 use situ_tensor::{Tensor, constant};
 use std::sync::Arc;
 
@@ -39,10 +39,12 @@ impl Given {
         Given::by(dtype, dims, move |place| {
             let bits = mixed(seed, place);
             match dtype {
-                DType::F32 | DType::F64 => (bits % 4097) as f64 / 1024.0 - 2.0,
-                DType::I32 | DType::I64 => (bits % 2001) as f64 - 1000.0,
-                DType::U8 => (bits % 256) as f64,
                 DType::Bool => (bits & 1) as f64,
+                _ if dtype.is_half() => (bits % 257) as f64 / 64.0 - 2.0,
+                _ if dtype.is_float() => (bits % 4097) as f64 / 1024.0 - 2.0,
+                _ if dtype.is_unsigned() => (bits % 256) as f64,
+                _ if dtype.size() == 1 => (bits % 256) as f64 - 128.0,
+                _ => (bits % 2001) as f64 - 1000.0,
             }
         })
     }
@@ -92,14 +94,9 @@ impl Given {
     pub fn tensor(&self) -> Result<Tensor> {
         let places = 0..self.len();
         let dims = &self.dims;
-        let tensor = match self.dtype {
-            DType::F32 => constant(&places.map(|p| self.at(p) as f32).collect::<Vec<_>>(), dims),
-            DType::F64 => constant(&self.numbers(), dims),
-            DType::I32 => constant(&places.map(|p| self.at(p) as i32).collect::<Vec<_>>(), dims),
-            DType::I64 => constant(&places.map(|p| self.at(p) as i64).collect::<Vec<_>>(), dims),
-            DType::U8 => constant(&places.map(|p| self.at(p) as u8).collect::<Vec<_>>(), dims),
-            DType::Bool => constant(&places.map(|p| self.at(p) != 0.0).collect::<Vec<_>>(), dims),
-        }?;
+        let tensor = with_element!(self.dtype, T => {
+            constant(&places.map(|p| T::from_f64(self.at(p))).collect::<Vec<_>>(), dims)
+        })?;
         if self.reversed { tensor.transpose(&[]) } else { Ok(tensor) }
     }
 }

@@ -90,7 +90,7 @@ fn scatter(
                 scale[row * columns + place % columns] += update.abs();
             }
             if !i[0].dtype.is_float() {
-                values.iter_mut().for_each(|v| *v = wrap(i[0].dtype, *v as i64) as f64);
+                values.iter_mut().for_each(|v| *v = wrap(i[0].dtype, *v as i128) as f64);
             }
             Answer::All { values, scale }
         });

@@ -77,7 +77,7 @@ fn multiply(op: Matmul, [m, k, n]: [usize; 3], inputs: &[Given]) -> Answer {
         let (sum, size) = products.fold((0.0, 0.0), |(sum, size), p: f64| (sum + p, size + p.abs()));
         let dtype = inputs[0].dtype;
         // Integers of these sizes are exact in f64 before they wrap.
-        values.push(if dtype.is_float() { sum } else { wrap(dtype, sum as i64) as f64 });
+        values.push(if dtype.is_float() { sum } else { wrap(dtype, sum as i128) as f64 });
         scale.push(size);
     }
     Answer::All { values, scale }

@@ -153,7 +153,7 @@ impl Groups {
                 values.iter_mut().chain(&mut scale).for_each(|v| *v /= over);
             }
             _ if !x.dtype.is_float() => {
-                values.iter_mut().for_each(|v| *v = wrap(x.dtype, *v as i64) as f64);
+                values.iter_mut().for_each(|v| *v = wrap(x.dtype, *v as i128) as f64);
             }
             _ => {}
         }

@@ -5,7 +5,7 @@ use crate::input::strictly_on;
 use crate::suite::absent;
 use crate::suite::case::signature;
 use crate::suite::compare::real_close;
-use situ_core::{DType, DeviceId, Element, Error, Result, TensorType};
+use situ_core::{DType, DeviceId, Element, Error, Result, TensorType, with_element};
 use situ_runtime::Runtime;
 use situ_tensor::{Function, Tensor, apply_op, scope, with_runtime};
 
@@ -83,12 +83,9 @@ impl Large {
 
 fn element(dtype: DType, bytes: &[u8]) -> f64 {
     match dtype {
-        DType::F32 => f32::from_bytes(bytes).to_f64(),
-        DType::F64 => f64::from_bytes(bytes),
-        DType::I32 => i32::from_bytes(bytes).to_f64(),
-        DType::I64 => i64::from_bytes(bytes).to_f64(),
         // A bool is 0 or 1: any other byte is a fault that the comparison must see.
-        DType::U8 | DType::Bool => f64::from(bytes[0]),
+        DType::Bool => f64::from(bytes[0]),
+        _ => with_element!(dtype, T => T::from_bytes(bytes).to_f64()),
     }
 }
 
