@@ -10,7 +10,7 @@ use situ_core::error::Fault as DataFault;
 use situ_device::Check;
 use std::sync::Arc;
 
-/// Words of one slot: complement of the row, the value there, and two spare.
+/// Words of one slot: complement of the row, the value there in two, and one spare.
 pub(crate) const SLOT_WORDS: u64 = 4;
 /// Slots per device; when all are taken the stream fetches them.
 pub(crate) const SLOTS: u32 = 1024;
@@ -76,7 +76,8 @@ pub(crate) fn settle(open: &[Watch], bytes: &[u8]) {
         let row = !row_complement as usize;
         watch.check.settle((row_complement != 0).then(|| match watch.bad {
             Bad::OutOfRange { what, limit } => {
-                (DataFault::OutOfRange { what, value: i64::from(word(at + 4) as i32), limit }, row)
+                let value = (u64::from(word(at + 8)) << 32 | u64::from(word(at + 4))) as i64;
+                (DataFault::OutOfRange { what, value, limit }, row)
             }
             Bad::DivisionByZero => (DataFault::DivisionByZero, row),
         }));

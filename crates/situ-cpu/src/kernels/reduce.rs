@@ -243,6 +243,7 @@ running! {
     i32, i32, |a, b| a.wrapping_add(b);
     i64, i64, |a, b| a.wrapping_add(b);
     u8, u8, |a, b| a.wrapping_add(b);
+    u16, u16, |a, b| a.wrapping_add(b);
 }
 
 /// Running sums along an axis. Neighbouring rows go along it together, as many as a task has: each is added up in order, by one task.

@@ -2,6 +2,7 @@
 
 use super::Kernel;
 use super::elementwise::{Function, launch};
+use super::pairs;
 use super::run::Run;
 use super::shader::{Elem, Math};
 use crate::fault::Fault;
@@ -12,13 +13,17 @@ use std::sync::Arc;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add_where(OpKind::Cast, Elem::DTYPES, Kernel::new(run), supports);
+    registry.add_where(OpKind::Cast, pairs::DTYPES, Kernel::new(run), supports);
 }
 
 fn supports(_: &Op, _: &[TensorType], outputs: &[TensorType]) -> bool {
-    Elem::of(outputs[0].dtype).is_ok()
+    Elem::of(outputs[0].dtype).is_ok() || pairs::DTYPES.contains(&outputs[0].dtype)
 }
 
 fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    if [run.input(0), run.output()].iter().any(|arg| pairs::DTYPES.contains(&arg.dtype)) {
+        return pairs::cast(run);
+    }
     let (from, to) = (Elem::of(run.input(0).dtype)?, Elem::of(run.output().dtype)?);
     let function = Function {
         kernel: "cast",

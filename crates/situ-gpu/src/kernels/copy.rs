@@ -2,6 +2,7 @@
 
 use super::Kernel;
 use super::elementwise::{Function, launch_over};
+use super::pairs;
 use super::run::Run;
 use super::shader::{Elem, Math};
 use crate::fault::Fault;
@@ -12,6 +13,9 @@ use std::sync::Arc;
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     for kind in [OpKind::Dense, OpKind::Reshape, OpKind::Permute, OpKind::Expand, OpKind::Slice] {
         registry.add(kind, Elem::DTYPES, Kernel::new(run));
+        registry.add_where(kind, pairs::DTYPES, Kernel::new(run), |_, inputs, outputs| {
+            inputs.iter().chain(outputs).all(pairs::fit)
+        });
     }
 }
 
@@ -24,6 +28,9 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
             .view(input.layout, &run.output().tensor_type())
             .ok_or_else(|| Fault::Internal(format!("{} is no view of its input", op.name())))?,
     };
+    if pairs::DTYPES.contains(&input.dtype) {
+        return pairs::copy(run, &layout);
+    }
     launch_over(run, &identity(Elem::of(input.dtype)?), layout.shape(), run.call.inputs, &[layout], [0; 4])
 }
 

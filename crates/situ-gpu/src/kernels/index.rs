@@ -1,16 +1,17 @@
-//! Indexed reads: gather, one_hot. Indices are dense i32. What they have in common with `scatter_add` is here too.
+//! Indexed reads: gather, one_hot. Indices are dense, of i32 or of i64, which is two words. What they have in common with `scatter_add` is here too.
 //!
 //! An index out of range is noted in an error slot with its position, and a valid one is used instead: nothing is
 //! read or written where it should not be.
 
 use super::Kernel;
+use super::pairs;
 use super::run::{Params, Run, element_offset, groups_for};
 use super::scatter_add;
 use super::shader::{Elem, entry, per_output};
 use crate::checks::Bad;
 use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
-use situ_core::{DType, Shape, TensorType};
+use situ_core::{Shape, TensorType};
 use situ_device::{Arg, Check, Registry};
 use situ_ir::{Op, OpKind};
 use std::sync::Arc;
@@ -18,10 +19,13 @@ use std::sync::Arc;
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     let indices_fit: fn(&Op, &[TensorType], &[TensorType]) -> bool = |op, inputs, _| {
         let which = if op.kind() == OpKind::OneHot { 0 } else { 1 };
-        inputs[which].dtype == DType::I32
+        inputs[which].dtype.is_index()
     };
     let gather = Kernel::new(gather).accepting(|_, _, layout| layout.is_dense());
     registry.add_where(OpKind::Gather, Elem::DTYPES, gather, indices_fit);
+    registry.add_where(OpKind::Gather, pairs::DTYPES, gather, |_, inputs, _| {
+        inputs[1].dtype.is_index() && pairs::fit(&inputs[0])
+    });
     let one_hot = Kernel::new(one_hot).accepting(|_, _, layout| layout.is_dense());
     registry.add_where(OpKind::OneHot, Elem::DTYPES, one_hot, indices_fit);
     scatter_add::register(registry, indices_fit);
@@ -30,6 +34,21 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
 /// `shape` as (elements before the axis, its size, elements after it).
 pub(super) fn around(shape: &Shape, axis: usize) -> (usize, usize, usize) {
     (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
+}
+
+/// `fn index_at(at: u32) -> u32`, the index at a place of `buffer`; one that no u32 holds is the largest of them, which is no place.
+/// A negative one is beyond every end, as unsigned numbers see it.
+pub(super) fn index_at(indices: &Arg<'_>, buffer: &str) -> String {
+    let value = match indices.dtype.size() {
+        8 => format!("select(0xffffffffu, {buffer}[2u * at], {buffer}[2u * at + 1u] == 0u)"),
+        _ => format!("{buffer}[at]"),
+    };
+    format!("fn index_at(at: u32) -> u32 {{ return {value}; }}\n")
+}
+
+/// By what kernels of the two sorts of indices are told apart.
+pub(super) fn is_wide(indices: &Arg<'_>) -> bool {
+    indices.dtype.size() == 8
 }
 
 pub(super) fn out_of_range(axis_size: usize) -> Bad {
@@ -42,11 +61,12 @@ pub(super) fn only_check(run: &Run<'_>, indices: &Arg<'_>, size: usize) -> Resul
     if count == 0 {
         return Ok(None);
     }
-    let pipeline = run.pipeline(PipelineKey::new("check_indices", ()), || Source {
+    let pipeline = run.pipeline(PipelineKey::new("check_indices", is_wide(indices)), || Source {
         buffers: vec![View::Words, View::Atomics],
-        wgsl: entry(256)
+        wgsl: index_at(indices, "b0")
+            + &entry(256)
             + "    let i = group * 256u + lane;
-    if i < params.w[0].x && b0[params.w[1].x + i] >= params.w[0].y { atomicMax(&b1[p(63u) * 4u], ~i); }\n}\n",
+    if i < params.w[0].x && index_at(params.w[1].x + i) >= params.w[0].y { atomicMax(&b1[p(63u) * 4u], ~i); }\n}\n",
     })?;
     let params = Params::new([count as u32, size as u32, 0, 0], [element_offset(indices), 0, 0, 0]);
     let blocks = [run.block(indices)?];
@@ -54,6 +74,9 @@ pub(super) fn only_check(run: &Run<'_>, indices: &Arg<'_>, size: usize) -> Resul
 }
 
 fn gather(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    if pairs::DTYPES.contains(&run.output().dtype) {
+        return pairs::run(run, &[true, false], gather);
+    }
     let Op::Gather(op) = run.call.op else { return Err(Fault::Internal("not a gather".into())) };
     let (input, indices, output) = (run.input(0), run.input(1), run.output());
     let (_, size, inner) = around(input.layout.shape(), usize::from(op.axis));
@@ -63,10 +86,14 @@ fn gather(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         return only_check(run, indices, size);
     }
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("gather", elem.is_word());
+    let key = PipelineKey::new("gather", (elem.is_word(), is_wide(indices)));
     let pipeline = run.pipeline(key, || {
         let value = if elem.is_word() { "b0[at]".into() } else { elem.bits(&elem.load("b0", "at")) };
-        let text = format!("{}    return {value};\n}}\n", include_str!("wgsl/gather.wgsl"));
+        let text = format!(
+            "{}{}    return {value};\n}}\n",
+            index_at(indices, "b1"),
+            include_str!("wgsl/gather.wgsl")
+        );
         per_output(elem, 2, true, &text)
     })?;
     let offsets = [element_offset(input), element_offset(indices), 0, element_offset(output)];
@@ -80,16 +107,17 @@ fn one_hot(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (indices, output) = (run.input(0), run.output());
     let elements = output.layout.shape().elements();
     let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("one_hot", elem.is_word());
+    let key = PipelineKey::new("one_hot", (elem.is_word(), is_wide(indices)));
     let pipeline = run.pipeline(key, || {
-        let text = "fn element(e: u32) -> u32 {
+        let text = index_at(indices, "b0")
+            + "fn element(e: u32) -> u32 {
     let row = e / params.w[2].z;
     // A negative index is no column, as unsigned numbers see it.
-    let hot = b0[params.w[1].x + row] == e - row * params.w[2].z;
+    let hot = index_at(params.w[1].x + row) == e - row * params.w[2].z;
     return select(params.w[2].y, params.w[2].x, hot);
 }
 ";
-        per_output(elem, 1, false, text)
+        per_output(elem, 1, false, &text)
     })?;
     let params =
         Params::new([elements as u32, 0, 0, 0], [element_offset(indices), 0, 0, element_offset(output)])

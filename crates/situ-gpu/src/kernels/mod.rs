@@ -23,6 +23,7 @@ mod index;
 mod join;
 mod long_rows;
 mod matmul;
+mod pairs;
 mod pool2d;
 mod random;
 mod reduce;

@@ -2,6 +2,7 @@
 //! long for one.
 
 use super::Kernel;
+use super::index::{index_at, is_wide};
 use super::long_rows::{LongRows, Numbers, Pass, Reads, source};
 use super::run::{Params, Run, element_offset};
 use super::shader::Math;
@@ -23,7 +24,7 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add(OpKind::CrossEntropy, &[DType::F32], kernel(cross_entropy));
     let sparse = kernel(sparse_cross_entropy).accepting(|_, input, layout| input == 0 || layout.is_dense());
     registry.add_where(OpKind::SparseCrossEntropy, &[DType::F32], sparse, |_, inputs, _| {
-        inputs[1].dtype == DType::I32
+        inputs[1].dtype.is_index()
     });
 }
 
@@ -210,8 +211,8 @@ fn sparse_cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     if let Some(pass) = rows.long(run, params)? {
         let whole = pass.summarise(Numbers::Exponents, 0)?;
         let buffers = [View::Words, View::Words, View::Words, View::Words, View::Atomics];
-        let text = || include_str!("wgsl/long_sparse_cross_entropy.wgsl").to_string();
-        let pipeline = pass.pipeline("long_sparse_cross_entropy", (), &buffers, "b1", text)?;
+        let text = || index_at(labels, "b2") + include_str!("wgsl/long_sparse_cross_entropy.wgsl");
+        let pipeline = pass.pipeline("long_sparse_cross_entropy", is_wide(labels), &buffers, "b1", text)?;
         let blocks = [pass.input, run.workspace()?.0, run.block(labels)?, run.block(output)?];
         let params = pass.params(rows.count, [0, 0, whole]);
         return run.dispatch_checked(
@@ -225,8 +226,10 @@ fn sparse_cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     }
     let team = rows.team(run);
     let buffers = [View::Words, View::Words, View::Words, View::Atomics];
-    let texts = [SHIFT_AND_LOG, include_str!("wgsl/sparse_cross_entropy.wgsl")];
-    let pipeline = pipeline(run, "sparse_cross_entropy", team, &buffers, &texts)?;
+    let at_label = index_at(labels, "b1");
+    let texts = [SHIFT_AND_LOG, &at_label, include_str!("wgsl/sparse_cross_entropy.wgsl")];
+    let name = if is_wide(labels) { "sparse_cross_entropy_i64" } else { "sparse_cross_entropy" };
+    let pipeline = pipeline(run, name, team, &buffers, &texts)?;
     let blocks = [run.block(logits)?, run.block(labels)?, run.block(output)?];
     run.dispatch_checked(&pipeline, &blocks, &params, team.groups(rows.count), bad, Some(labels))
 }

@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
     }
 
     /// Queues a kernel that may find bad data. It binds `blocks` and, as its last buffer, the error slots. `indices`
-    /// is a dense i32 tensor in which the bad value stands at the row that the kernel notes.
+    /// is a dense tensor of i32 or i64 in which the bad value stands at the row that the kernel notes.
     pub(crate) fn dispatch_checked(
         &self,
         pipeline: &Pipeline,
@@ -188,7 +188,8 @@ impl<'a> Run<'a> {
                     wgsl: include_str!("wgsl/note_value.wgsl").into(),
                 })?;
                 let bound = [self.block(arg)?, &*slots];
-                let params = Params::new([0; 4], [element_offset(arg), 0, 0, 0]);
+                let wide = u32::from(arg.dtype.size() == 8);
+                let params = Params::new([0; 4], [element_offset(arg), wide, 0, 0]);
                 let part = Part { params, groups: [1; 3], work: 1 };
                 let note = self.launch(&note, &bound, &part);
                 self.stream.dispatch_checked(&watch, &mains, Some(&note))?;

@@ -7,7 +7,7 @@
 use super::Kernel;
 use super::copy::identity;
 use super::elementwise;
-use super::index::{around, only_check, out_of_range};
+use super::index::{around, index_at, is_wide, only_check, out_of_range};
 use super::run::{Params, Run, element_offset, groups_for};
 use super::shader::{Elem, entry};
 use crate::borders::Borders;
@@ -151,6 +151,7 @@ fn sort(run: &Run<'_>, plan: &Plan, indices: &Arg<'_>, size: usize) -> Result<u3
     const COMMON: &str = include_str!("wgsl/sort.wgsl");
     let (work, start) = run.workspace()?;
     let bound = [run.block(indices)?, work];
+    let (at_index, wide) = (index_at(indices, "b0"), is_wide(indices));
     let [first, second, counters, ..] = plan.words().map(|n| n as u32);
     let orders = [start, start + first];
     let at = start + first + second;
@@ -167,12 +168,26 @@ fn sort(run: &Run<'_>, plan: &Plan, indices: &Arg<'_>, size: usize) -> Result<u3
             0,
         ]);
         let chunks = (&bound[..], &params, plan.chunks());
-        kernel(run, "sort_count", (), 2, &[COMMON, include_str!("wgsl/sort_count.wgsl")], chunks)?;
+        kernel(
+            run,
+            "sort_count",
+            wide,
+            2,
+            &[&at_index, COMMON, include_str!("wgsl/sort_count.wgsl")],
+            chunks,
+        )?;
         let each = (&bound[1..], &scan, blocks);
         kernel(run, "scan_sums", (), 1, &[include_str!("wgsl/scan_sums.wgsl")], each)?;
         kernel(run, "scan_blocks", (), 1, &[include_str!("wgsl/scan_blocks.wgsl")], (&bound[1..], &scan, 1))?;
         kernel(run, "scan_counters", (), 1, &[include_str!("wgsl/scan_counters.wgsl")], each)?;
-        kernel(run, "sort_place", (), 2, &[COMMON, include_str!("wgsl/sort_place.wgsl")], chunks)?;
+        kernel(
+            run,
+            "sort_place",
+            wide,
+            2,
+            &[&at_index, COMMON, include_str!("wgsl/sort_place.wgsl")],
+            chunks,
+        )?;
     }
     Ok(orders[(plan.digits as usize + 1) % 2])
 }
@@ -194,6 +209,7 @@ fn add_runs(
     let own = [plan.count as u32, plan.run as u32, start + a + b + c + d, 0];
     let params = Params::new(sizes, offsets).with(own);
     let bound = [run.block(indices)?, work, run.block(updates)?, run.block(output)?];
+    let at_index = index_at(indices, "b0");
     let alias = match elem {
         Elem::F32 => "alias T = f32;\n",
         Elem::I32 | Elem::Bool => "alias T = i32;\n",
@@ -203,7 +219,7 @@ fn add_runs(
         ("segment_sums", include_str!("wgsl/segment_sums.wgsl")),
         ("segment_joins", include_str!("wgsl/segment_joins.wgsl")),
     ] {
-        kernel(run, name, elem as u64, 4, &[alias, COMMON, text], units)?;
+        kernel(run, name, (elem, is_wide(indices)), 4, &[alias, &at_index, COMMON, text], units)?;
     }
     Ok(())
 }
@@ -213,17 +229,18 @@ fn link(run: &Run<'_>, elem: Elem, size: usize, inner: usize) -> Result<Option<A
     let (indices, updates, output) = (run.input(1), run.input(2), run.output());
     let (count, elements) = (indices.layout.shape().elements(), updates.layout.shape().elements());
     let (links, start) = run.workspace()?;
-    let link = run.pipeline(PipelineKey::new("link_indices", ()), || Source {
+    let link = run.pipeline(PipelineKey::new("link_indices", is_wide(indices)), || Source {
         buffers: vec![View::Words, View::Words, View::Atomics],
-        wgsl: entry(256) + include_str!("wgsl/link_indices.wgsl"),
+        wgsl: index_at(indices, "b0") + &entry(256) + include_str!("wgsl/link_indices.wgsl"),
     })?;
     let params = Params::new([count as u32, 0, 0, size as u32], [element_offset(indices), start, 0, 0]);
     let blocks = [run.block(indices)?, links];
     let (groups, bad) = (count.div_ceil(256), out_of_range(size));
     let check = run.dispatch_checked(&link, &blocks, &params, groups, bad, Some(indices))?;
-    let add = run.pipeline(PipelineKey::new("scatter_add", elem), || Source {
+    let add = run.pipeline(PipelineKey::new("scatter_add", (elem, is_wide(indices))), || Source {
         buffers: vec![View::Words; 4],
         wgsl: format!("alias T = {};\n", elem.wgsl())
+            + &index_at(indices, "b1")
             + include_str!("wgsl/scatter_add.wgsl")
             + &entry(256)
             + include_str!("wgsl/scatter_add_main.wgsl"),

@@ -87,7 +87,7 @@ fn running(op: Cumsum, x: &Array) -> Expected {
     }
     let mut values = vec![0; x.len()];
     for row in order(&x.dims, op) {
-        let mut sum = 0i64;
+        let mut sum = 0i128;
         for place in row {
             let before = sum;
             sum = sum.wrapping_add(x.wholes()[place]);

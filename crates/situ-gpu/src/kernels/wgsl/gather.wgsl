@@ -5,7 +5,7 @@ fn element(e: u32) -> u32 {
     let column = e - above * sizes.y;
     let outer = above / sizes.z;
     let i = above - outer * sizes.z;
-    var index = b1[params.w[1].y + i];
+    var index = index_at(params.w[1].y + i);
     // A negative index is beyond the end, as unsigned numbers see it.
     if index >= sizes.w {
         atomicMax(&b3[p(63u) * 4u], ~i);

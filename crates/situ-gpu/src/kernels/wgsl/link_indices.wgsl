@@ -4,19 +4,19 @@
     let count = params.w[0].x;
     if i >= count { return; }
     let base = params.w[1].x;
-    let mine = b0[base + i];
+    let mine = index_at(base + i);
     let valid = mine < params.w[0].w;
     if !valid { atomicMax(&b2[p(63u) * 4u], ~i); }
     var first = valid;
     for (var j = 0u; j < i; j++) {
-        if b0[base + j] == mine {
+        if index_at(base + j) == mine {
             first = false;
             break;
         }
     }
     var next = 0xffffffffu;
     for (var j = i + 1u; j < count; j++) {
-        if b0[base + j] == mine {
+        if index_at(base + j) == mine {
             next = j;
             break;
         }

@@ -1,6 +1,6 @@
 // own: stride of the classes. b2 are the labels, dense; b3 the output, b4 the error slots.
 fn work(row: u32) {
-    let label = b2[params.w[1].y + row];
+    let label = index_at(params.w[1].y + row);
     let pair = whole(row);
     var loss = 0.0;
     // A negative label is beyond the end, as unsigned numbers see it.

@@ -8,7 +8,7 @@ fn add_chain(e: u32) {
     var i = above - outer * sizes.z;
     let links = params.w[1].z;
     if b2[links + sizes.z + i] == 0u { return; }
-    let at = params.w[1].w + (outer * sizes.w + b1[params.w[1].y + i]) * sizes.y + column;
+    let at = params.w[1].w + (outer * sizes.w + index_at(params.w[1].y + i)) * sizes.y + column;
     var sum = bitcast<T>(b3[at]);
     // A chain visits each index at most once.
     for (var n = 0u; n < sizes.z; n++) {

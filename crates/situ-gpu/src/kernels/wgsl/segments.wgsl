@@ -11,7 +11,7 @@ fn unit_of(unit: u32) -> Unit {
     return Unit(chunk * own.y, min(own.x, (chunk + 1u) * own.y), above - chunk * sizes.z, unit - above * sizes.y);
 }
 fn position(j: u32) -> u32 { return b1[params.w[1].y + j]; }
-fn key(j: u32) -> u32 { return min(b0[params.w[1].x + position(j)], params.w[0].w); }
+fn key(j: u32) -> u32 { return min(index_at(params.w[1].x + position(j)), params.w[0].w); }
 fn add(u: Unit, row: u32, sum: T) {
     let sizes = params.w[0];
     if row >= sizes.w { return; }

@@ -6,6 +6,6 @@ fn position(j: u32) -> u32 {
     return b1[params.w[1].y + j];
 }
 fn counter(at: u32, chunk: u32) -> u32 {
-    let key = min(b0[params.w[1].x + at], params.w[0].y);
+    let key = min(index_at(params.w[1].x + at), params.w[0].y);
     return params.w[1].w + ((key >> params.w[2].x) & params.w[2].y) * params.w[0].w + chunk;
 }

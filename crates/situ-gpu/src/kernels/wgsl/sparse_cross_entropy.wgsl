@@ -5,7 +5,7 @@ fn work(row: u32, lane: u32) {
     let length = params.w[0].w;
     let shape = shift_and_log(base, own.x, length, lane);
     if lane == 0u {
-        let label = b1[params.w[1].y + row];
+        let label = index_at(params.w[1].y + row);
         var loss = 0.0;
         // A negative label is beyond the end, as unsigned numbers see it.
         if label < length {
