@@ -16,6 +16,7 @@ macro_rules! dtype_table {
             [F32 (f32) float "f32" "f4" F32 "32-bit IEEE float."]
             [F64 (f64) float "f64" "f8" F64 "64-bit IEEE float."]
             [I8 (i8) signed "i8" "i1" I8 "8-bit signed integer; arithmetic wraps."]
+            [I16 (i16) signed "i16" "i2" I16 "16-bit signed integer; arithmetic wraps."]
             [I32 (i32) signed "i32" "i4" I32 "32-bit signed integer; arithmetic wraps."]
             [I64 (i64) signed "i64" "i8" I64 "64-bit signed integer; arithmetic wraps."]
             [U8 (u8) unsigned "u8" "u1" U8 "8-bit unsigned integer; arithmetic wraps."]

@@ -14,7 +14,7 @@ impl Dataset<(Tensor, Tensor)> {
     }
 }
 
-/// The tensor of an IDX file. 16-bit integers become i32.
+/// The tensor of an IDX file, in the dtype of its elements.
 pub fn read_idx(path: impl AsRef<Path>) -> Result<Tensor> {
     let path = path.as_ref();
     let bytes = std::fs::read(path).map_err(|e| system(path, &e))?;
@@ -40,7 +40,7 @@ pub fn read_idx(path: impl AsRef<Path>) -> Result<Tensor> {
     let (size, dtype) = match kind {
         0x08 => (1, DType::U8),
         0x09 => (1, DType::I8),
-        0x0b => (2, DType::I32),
+        0x0b => (2, DType::I16),
         0x0c => (4, DType::I32),
         0x0d => (4, DType::F32),
         0x0e => (8, DType::F64),
@@ -59,9 +59,7 @@ pub fn read_idx(path: impl AsRef<Path>) -> Result<Tensor> {
     }
     match kind {
         0x08 | 0x09 => tensor_of(dtype, &dims, words::<1>(data)),
-        0x0b => {
-            tensor_of(dtype, &dims, words::<2>(data).map(|w| i32::from(i16::from_be_bytes(w)).to_ne_bytes()))
-        }
+        0x0b => tensor_of(dtype, &dims, words::<2>(data).map(|w| u16::from_be_bytes(w).to_ne_bytes())),
         0x0e => tensor_of(dtype, &dims, words::<8>(data).map(|w| u64::from_be_bytes(w).to_ne_bytes())),
         _ => tensor_of(dtype, &dims, words::<4>(data).map(|w| u32::from_be_bytes(w).to_ne_bytes())),
     }
@@ -71,12 +69,13 @@ fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
     bytes.as_chunks::<N>().0.iter().copied()
 }
 
-/// Writes a tensor of u8, i8, i32, f32 or f64 as an IDX file.
+/// Writes a tensor of u8, i8, i16, i32, f32 or f64 as an IDX file.
 pub fn write_idx(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
     let path = path.as_ref();
     let kind = match tensor.dtype() {
         DType::U8 => 0x08,
         DType::I8 => 0x09,
+        DType::I16 => 0x0b,
         DType::I32 => 0x0c,
         DType::F32 => 0x0d,
         DType::F64 => 0x0e,
@@ -85,7 +84,7 @@ pub fn write_idx(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
                 "write_idx",
                 &[tensor.tensor_type()],
                 "IDX files have no such type",
-                "cast to u8, i8, i32, f32 or f64",
+                "cast to u8, i8, i16, i32, f32 or f64",
             ));
         }
     };
@@ -106,6 +105,7 @@ pub fn write_idx(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
         file.write_all(&bytes)?;
         match tensor.dtype().size() {
             8 => words::<8>(&elements).try_for_each(|w| file.write_all(&u64::from_ne_bytes(w).to_be_bytes())),
+            2 => words::<2>(&elements).try_for_each(|w| file.write_all(&u16::from_ne_bytes(w).to_be_bytes())),
             4 => words::<4>(&elements).try_for_each(|w| file.write_all(&u32::from_ne_bytes(w).to_be_bytes())),
             _ => file.write_all(&elements),
         }

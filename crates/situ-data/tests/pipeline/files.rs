@@ -24,9 +24,8 @@ impl Drop for File {
 
 fn samples() -> Vec<Tensor> {
     let floats = tensor([[1.5f32, -2.0, f32::INFINITY], [0.25, 1e-30, 3.0]]).unwrap();
-    let all = [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8, DType::Bool];
     let finite = tensor([[1.0f32, 2.0, 0.0], [7.0, 250.0, 1.0]]).unwrap();
-    let mut samples: Vec<_> = all.iter().map(|&d| finite.cast(d).unwrap()).collect();
+    let mut samples: Vec<_> = DType::ALL.iter().map(|&d| finite.cast(d).unwrap()).collect();
     samples.extend([floats, tensor(4i32).unwrap(), situ_tensor::zeros(&[0, 3], DType::F64).unwrap()]);
     samples
 }
@@ -51,11 +50,11 @@ fn idx_files_come_back_as_they_were_written() {
     let file = File::new("round.idx", b"");
     for sample in samples() {
         match sample.dtype() {
-            DType::I64 | DType::Bool => assert!(write_idx(&file.0, &sample).is_err()),
-            _ => {
+            DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::F32 | DType::F64 => {
                 write_idx(&file.0, &sample).unwrap();
                 assert_same(&read_idx(&file.0).unwrap(), &sample);
             }
+            _ => assert!(write_idx(&file.0, &sample).is_err()),
         }
     }
 }
@@ -68,7 +67,7 @@ fn npy(header: &str, data: &[u8]) -> Vec<u8> {
 fn npy_files_of_other_machines_and_orders_are_understood() {
     let big = npy("{'descr': '>i2', 'fortran_order': False, 'shape': (3,), }\n", &[0, 1, 255, 255, 1, 0]);
     let file = File::new("big.npy", &big);
-    assert_eq!(read_npy(&file.0).unwrap().to_vec::<i32>().unwrap(), [1, -1, 256]);
+    assert_eq!(read_npy(&file.0).unwrap().to_vec::<i16>().unwrap(), [1, -1, 256]);
     let columns = npy("{'shape': (2L, 3L), 'fortran_order': True, 'descr': '|u1'}", &[1, 4, 2, 5, 3, 6]);
     let file = File::new("columns.npy", &columns);
     let read = read_npy(&file.0).unwrap();
