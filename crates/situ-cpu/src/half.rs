@@ -254,7 +254,7 @@ mod tests {
     }
 
     /// The nearest by searching the patterns of one sign, which are in order; ties to the even pattern.
-    fn nearest<H: Half>(number: f32, exponent_bits: u32) -> u16 {
+    fn nearest(number: f32, exponent_bits: u32) -> u16 {
         let sign = ((number.to_bits() >> 31) as u16) << 15;
         let magnitude = f64::from(number).abs();
         let infinity = ((1u16 << exponent_bits) - 1) << (15 - exponent_bits);
@@ -277,7 +277,7 @@ mod tests {
 
     fn check_rounding<H: Half>(exponent_bits: u32) {
         let numbers: Vec<f32> = around::<H>().into_iter().filter(|x| !x.is_nan()).collect();
-        let expected: Vec<u16> = numbers.iter().map(|x| nearest::<H>(*x, exponent_bits)).collect();
+        let expected: Vec<u16> = numbers.iter().map(|x| nearest(*x, exponent_bits)).collect();
         for level in Level::available() {
             for ((number, found), expected) in
                 numbers.iter().zip(narrowed::<H>(level, &numbers)).zip(&expected)

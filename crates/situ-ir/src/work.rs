@@ -41,7 +41,7 @@ pub struct Work {
     pub flops: f64,
     /// Bytes read and written.
     pub bytes: f64,
-    /// The dtype it computes in.
+    /// The dtype it computes in: the wider of its first operand and its first result.
     pub dtype: DType,
 }
 
@@ -57,7 +57,9 @@ impl Work {
     ) -> Work {
         let bytes: usize = inputs.iter().chain(outputs).map(TensorType::bytes).sum();
         let elements = outputs.first().map_or(0, |t| t.shape.elements());
-        let dtype = inputs.first().or(outputs.first()).map_or(DType::F32, |t| t.dtype);
+        // Conditions, comparisons and indices have an operand or a result beside what they compute on, and it is the narrower.
+        let first = [outputs.first(), inputs.first()].into_iter().flatten().map(|t| t.dtype);
+        let dtype = first.max_by_key(|dtype| dtype.size()).unwrap_or(DType::F32);
         Work { class, flops: per_element * elements as f64, bytes: bytes as f64, dtype }
     }
 }

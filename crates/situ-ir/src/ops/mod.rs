@@ -125,8 +125,7 @@ macro_rules! ops {
             /// Its arithmetic and bytes.
             #[inline]
             pub fn work(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Work {
-                let work = match self { $(Op::$variant(op) => op.work(inputs, outputs)),* };
-                Work { dtype: self.kernel_dtype(inputs, outputs), ..work }
+                match self { $(Op::$variant(op) => op.work(inputs, outputs)),* }
             }
 
             /// The dtype by which its kernels are registered.
