@@ -4,7 +4,7 @@ use super::pack::{PANEL_SLACK, PackA, PackB};
 use super::plan::{Inputs, Lie, Packing, Plan, Strips, TASK_WORK};
 use super::region::{self, Region};
 use super::vector::{Float, Kernels};
-use super::{Product, vector_product, workspace};
+use super::{Product, blocks, vector_product, workspace};
 use crate::cache;
 use crate::threads::Threads;
 
@@ -55,8 +55,10 @@ pub(super) unsafe fn run<T: Float>(
     if p.m == 0 || p.n == 0 || p.batch.is_empty() {
         return;
     }
-    // SAFETY: the caller's promise.
-    if packed_b.is_null() && unsafe { vector_product::run(kernels, threads, p) } {
+    if packed_b.is_null()
+        // SAFETY: the caller's promise.
+        && unsafe { vector_product::run(kernels, threads, p) || blocks::run(kernels, threads, p) }
+    {
         return;
     }
     let job = Job { kernels, product, packed_b, plan: plan(kernels, p, !packed_b.is_null()) };
@@ -89,7 +91,7 @@ pub(super) unsafe fn run<T: Float>(
 }
 
 /// The plan of a product that is not a vector's.
-fn plan<T>(kernels: &Kernels<T>, p: &Product<'_, T>, b_packed: bool) -> Plan {
+pub(super) fn plan<T>(kernels: &Kernels<T>, p: &Product<'_, T>, b_packed: bool) -> Plan {
     Plan::new(&Inputs {
         m: p.m,
         k: p.k,

@@ -19,7 +19,7 @@
 //! How it is built, from the inside out: `vector` is a register of one level (`portable`, `avx2`, `avx512`);
 //! `tile` the micro-kernel that keeps a tile of the output in registers, `pack` the copying of operands into the order it
 //! reads, `gemv` the kernels for vectors. `plan` decides how a product is cut, `driver` and `region` do it,
-//! `vector_product` does it for vectors, `integer` for integers.
+//! `blocks` does it for few rows on several threads, `vector_product` for vectors, `integer` for integers.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -29,6 +29,7 @@ mod avx2_loop;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_tile;
+mod blocks;
 mod driver;
 mod element;
 mod gemv;

@@ -126,6 +126,12 @@ const STRIPS_IN_PLACE: usize = 3;
 /// that there are tasks enough.
 const BLOCK_STRIPS: std::ops::RangeInclusive<usize> = 8..=40;
 
+/// Up to this size all of B is near while strips of rows go past: most of a first-level cache.
+const NEAR_B_BYTES: usize = 32 << 10;
+
+/// Strips of rows from which on that is worth cutting rows instead of columns.
+const NEAR_B_STRIPS: usize = 8;
+
 /// Tasks that a large product should have: several for each thread of a small machine.
 const TASKS: usize = 16;
 
@@ -147,13 +153,36 @@ impl Plan {
     pub(super) fn new(p: &Inputs) -> Plan {
         let k_block = k_block(p.k);
         let near = if p.masked { ONE_TILE_BYTES.min(p.second_level / 2) } else { ONE_TILE_BYTES };
-        if p.m * k_block * p.element_bytes <= near || p.m <= 2 * p.rows {
+        if Plan::has_near_b(p) {
+            Plan::strips_past_b(p, k_block)
+        } else if p.m * k_block * p.element_bytes <= near || p.m <= 2 * p.rows {
             Plan::one_tile_of_rows(p, k_block)
         } else if p.masked {
             Plan::blocks_of_b(p, k_block)
         } else {
             Plan::many_tiles(p, k_block)
         }
+    }
+
+    /// Whether all of B stays in the first-level cache, and can be read where it is, while many strips of rows go past it: as in the gradient
+    /// of a layer's weights, which sums over a batch.
+    fn has_near_b(p: &Inputs) -> bool {
+        let near = p.k * p.n * p.element_bytes <= NEAR_B_BYTES;
+        let in_place = p.masked && p.b == Lie::ByRows && !p.b_packed && p.batch == 1;
+        near && in_place && p.m >= NEAR_B_STRIPS * p.rows && Plan::reads_a_in_place(p, k_block(p.k), p.m)
+    }
+
+    /// Tasks of rows: each writes whole rows of the output, one behind the other, which is how whatever comes next goes through it.
+    fn strips_past_b(p: &Inputs, k_block: usize) -> Plan {
+        let strips = p.m.div_ceil(p.rows);
+        let strip_work = (p.rows * p.k * p.n).max(1);
+        let most = (strips / TASK_WORK.div_ceil(strip_work)).clamp(1, TASKS);
+        // Halves should be halves: an even number of tasks, with little less to do for the last.
+        let spare = |tasks: usize| strips.div_ceil(tasks) * p.rows * tasks - p.m;
+        let tasks =
+            (2..=most).rev().find(|tasks| tasks % 2 == 0 && spare(*tasks) <= p.m / 16).unwrap_or(most);
+        let (tile_rows, tile_cols) = (strips.div_ceil(tasks) * p.rows, p.n.next_multiple_of(p.cols));
+        Plan::with_chunks(p, k_block, tile_rows, tile_cols, Packing::Direct, Packing::Direct)
     }
 
     /// All rows in one tile.

@@ -131,3 +131,22 @@ fn a_large_product_of_kernels_with_masks_has_tasks_for_several_threads() {
         assert!(tasks >= 8, "{size}: {plan:?}");
     }
 }
+
+#[test]
+fn a_tall_product_with_little_on_the_right_is_cut_into_halves_of_rows() {
+    // The gradient of a layer's weights: the input's transpose times the gradient of the output.
+    let transposed = |m: usize, k: usize, n: usize| Inputs {
+        a: Lie::ByColumns,
+        a_row_stride: 1,
+        a_col_stride: m as isize,
+        ..masked(m, k, n)
+    };
+    for (m, k, n) in [(784, 32, 128), (1024, 64, 100), (1600, 16, 128)] {
+        let plan = Plan::new(&transposed(m, k, n));
+        assert_eq!((plan.a, plan.b), (Packing::Direct, Packing::Direct), "{plan:?}");
+        assert!(plan.tile_cols >= n, "{plan:?}");
+        let tasks = m.div_ceil(plan.tile_rows);
+        assert!(tasks >= 2 && tasks % 2 == 0, "{plan:?}");
+        assert!((tasks / 2 * plan.tile_rows).abs_diff(m / 2) <= m / 16, "{plan:?}");
+    }
+}

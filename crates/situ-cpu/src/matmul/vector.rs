@@ -4,6 +4,7 @@
 //! of that level (see [`compile_level!`]). Every method is `#[inline(always)]`: called from anywhere else it would be
 //! compiled without the level's instructions.
 
+use super::blocks::AddBlocks;
 use super::gemv::MatVec;
 use super::pack::{PackA, PackB};
 use super::tile::{self, Tile};
@@ -97,6 +98,8 @@ pub(super) struct Kernels<T: 'static> {
     pub(super) mat_vec_by_rows: unsafe fn(&MatVec<T>),
     /// A vector times a matrix whose columns (all k of one output) are contiguous.
     pub(super) mat_vec_by_columns: unsafe fn(&MatVec<T>),
+    /// Adds the sums over blocks of k.
+    pub(super) add_blocks: unsafe fn(&AddBlocks<T>),
 }
 
 /// Compiles every kernel for one [`Vector`] with the given target features, as a `static` of type [`Kernels`].
@@ -125,7 +128,7 @@ macro_rules! compile_level {
             <$vector as $crate::matmul::vector::Vector>::Elem,
         > = {
             use $crate::matmul::vector::{TileFn, Vector};
-            use $crate::matmul::{gemv, pack};
+            use $crate::matmul::{blocks, gemv, pack};
             type Elem = <$vector as Vector>::Elem;
 
             $(#[target_feature(enable = $feature)])?
@@ -148,6 +151,11 @@ macro_rules! compile_level {
                 // SAFETY: the caller keeps `MatVec`'s promises; this function has the vector's instructions.
                 unsafe { gemv::by_columns::<$vector>(p) }
             }
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn add_blocks(p: &blocks::AddBlocks<Elem>) {
+                // SAFETY: the caller keeps `AddBlocks`' promises; this function has the vector's instructions.
+                unsafe { blocks::add_blocks::<$vector>(p) }
+            }
             const TILES: (&[[[TileFn<Elem>; 2]; 2]], [TileFn<Elem>; 2]) = $tiles;
             $crate::matmul::vector::Kernels {
                 rows: $rows,
@@ -160,6 +168,7 @@ macro_rules! compile_level {
                 pack_b,
                 mat_vec_by_rows,
                 mat_vec_by_columns,
+                add_blocks,
             }
         };
     };

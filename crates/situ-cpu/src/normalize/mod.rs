@@ -20,7 +20,7 @@ use crate::math::Float;
 use std::mem::MaybeUninit;
 
 /// About how many elements are worth a task.
-const TASK: usize = 1 << 13;
+const TASK: usize = 1 << 14;
 
 /// Exponentials are computed and added up in pieces that stay in the first-level cache.
 const PIECE: usize = 1024;

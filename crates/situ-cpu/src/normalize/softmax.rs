@@ -56,7 +56,7 @@ pub unsafe fn softmax<T: Float>(
             softmax_rows(exec.level, columns, x(first, last), y(first, last));
         });
     }
-    exec.for_ranges(rows, (4 * TASK / columns).max(4), |first, last| {
+    exec.for_ranges(rows, (2 * TASK / columns).max(4), |first, last| {
         with_scratch::<T, _>(2 * columns, |buffers| {
             softmax_rows_streaming(exec.level, columns, x(first, last), y(first, last), buffers);
         });

@@ -4,7 +4,7 @@
 //! with a run of consecutive tasks and the closure. A thread claims a task by taking it off a hand with a compare-and-swap, and only
 //! then reads the hand's closure: `pending` cannot reach zero before the claimed task is done, so the closure is that of
 //! the job the task belongs to, whichever that is. A thread takes its own tasks from the front; when it has none left it helps others,
-//! from the back. A thread that finds nothing takes its finished tasks off `pending`, and touches the job no more.
+//! from the back, so that what they touch stays with them as far as possible. A thread that finds nothing takes its finished tasks off `pending`, and touches the job no more.
 
 use super::{IN_TASK, LONG_SPIN, SPIN};
 use std::any::Any;
@@ -53,21 +53,26 @@ impl Hand {
         first >= end
     }
 
-    /// Takes a task, the first or the last one left.
+    /// Takes the first task that is left.
+    fn claim_first(&self) -> Option<usize> {
+        self.claim(|first, end| (first < end).then(|| (first, word_of(first + 1, end))))
+    }
+
+    /// Takes the last task, if so many others are left.
+    fn claim_last(&self, others: u32) -> Option<usize> {
+        self.claim(|first, end| {
+            (end.saturating_sub(first) > others).then(|| (end - 1, word_of(first, end - 1)))
+        })
+    }
+
+    /// Takes the task that `choose` gives with what is left then.
     ///
     /// That the word may have become another job's meanwhile does no harm: then the task is that job's.
-    fn claim(&self, from_the_front: bool) -> Option<usize> {
+    fn claim(&self, choose: impl Fn(u32, u32) -> Option<(u32, u64)>) -> Option<usize> {
         let mut word = self.tasks.load(Ordering::Acquire);
         loop {
             let (first, end) = run_of(word);
-            if first >= end {
-                return None;
-            }
-            let (task, left) = if from_the_front {
-                (first, word_of(first + 1, end))
-            } else {
-                (end - 1, word_of(first, end - 1))
-            };
+            let (task, left) = choose(first, end)?;
             match self.tasks.compare_exchange_weak(word, left, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => return Some(task as usize),
                 Err(now) => word = now,
@@ -170,14 +175,23 @@ impl Shared {
 
     /// Claims and runs tasks until none is left to claim, thread `me`'s own first, then reports them done.
     fn run_claimed_tasks(&self, me: usize) {
+        let started = Instant::now();
         let mut finished = 0;
-        while let Some(task) = self.hands[me].claim(true) {
+        while let Some(task) = self.hands[me].claim_first() {
             self.run_task(&self.hands[me], task);
             finished += 1;
         }
-        let others = self.hands.len();
-        for hand in (1..others).map(|i| &self.hands[(me + i) % others]) {
-            while let Some(task) = hand.claim(false) {
+        // The last task of a thread that is as quick as this one is about to be begun where its memory is near: it is taken away only if
+        // it is still there after the time of a task.
+        let patience = started.elapsed() / finished.max(1) as u32;
+        let threads = self.hands.len();
+        for hand in (1..threads).map(|i| &self.hands[(me + i) % threads]) {
+            loop {
+                let task = hand.claim_last(1).or_else(|| {
+                    let gone = spin_until(patience, || hand.is_empty());
+                    if gone { None } else { hand.claim_last(0) }
+                });
+                let Some(task) = task else { break };
                 self.run_task(hand, task);
                 finished += 1;
             }

@@ -35,6 +35,44 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
+fn blocks_of_k_on_threads_of_their_own_give_the_bits_of_one_thread() {
+    let pools: Vec<Threads> = [1, 2, 3, 5].map(|count| Threads::new(count, None).unwrap()).into();
+    // Two blocks and more, whole registers and rests, one strip of rows and several.
+    for (i, sizes) in [(32, 784, 128), (2, 1025, 365), (48, 1500, 33), (7, 3000, 260), (33, 513, 97)]
+        .into_iter()
+        .enumerate()
+    {
+        for (lay, finished) in
+            [(Lay::Dense, false), (Lay::Dense, true), (Lay::Backwards, true), (Lay::OneRow, false)]
+        {
+            let mut values = numbers(i as u64 + 90);
+            let mut case = Case::new(sizes, (LAYS[i], lay), &mut values);
+            if finished {
+                case.bias = Some((0..sizes.2).map(|_| values()).collect());
+                case.activation = crate::matmul::Activation::Relu;
+            }
+            let mut values = numbers(i as u64 + 50);
+            let mut single = Case::new(sizes, (LAYS[i], lay), || values() as f32);
+            single.bias = case.bias.as_ref().map(|bias| bias.iter().map(|x| *x as f32).collect());
+            single.activation = case.activation;
+            for level in Level::available() {
+                let one = (case.run(level, &pools[0], f64::NAN), single.run(level, &pools[0], f32::NAN));
+                for threads in &pools[1..] {
+                    let many = (case.run(level, threads, f64::NAN), single.run(level, threads, f32::NAN));
+                    let same = one.0.iter().zip(&many.0).all(|(a, b)| a.to_bits() == b.to_bits())
+                        && one.1.iter().zip(&many.1).all(|(a, b)| a.to_bits() == b.to_bits());
+                    assert!(
+                        same,
+                        "{sizes:?} {lay:?} at {level}: {} threads differ from one",
+                        threads.count()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn an_element_does_not_depend_on_the_rows_and_columns_around_it() {
     // The first rows and columns of a product are the product of the first rows and columns, whatever tiles that makes.
     let threads = Threads::new(2, None).unwrap();
