@@ -18,6 +18,7 @@ pub mod fuse;
 mod group;
 pub mod matmul_bias;
 mod pipeline;
+pub mod pool_masks;
 mod report;
 mod rewrite;
 mod scalars;
@@ -80,6 +81,7 @@ pub const SIMPLIFY: &[Pass] = &[
     Pass::exact("algebra", algebra::run),
     Pass::exact("cse", cse::run),
     Pass::exact("transposes", transposes::run),
+    Pass::exact("pool_masks", pool_masks::run),
     Pass::inexact("cross_entropy", cross_entropy::run),
     Pass::exact("dead_code", dead_code::run),
 ];

@@ -135,3 +135,42 @@ function(%0: f32[5, 3], %1: f32[5, 4], %2: f32[2, 7, 3, 5]) {
     );
     has(&report.nearly, "%8 matmul: kept: the transpose on its left moves more than the last two axes");
 }
+
+#[test]
+fn the_mask_of_a_relu_before_pooling_is_taken_of_the_pooled_images() {
+    let text = "\
+function(%0: f32[1, 1, 6, 6], %1: f32[1, 1, 3, 3]) {
+  %2 = relu(%0)
+  %3 = max_pool2d(%2) {stride=[2, 2], size=[2, 2]}
+  %4 = max_pool2d_by_input(%2, %1) {stride=[2, 2], size=[2, 2]}
+  %5 = fill() {value=f32(0.0), shape=[]}
+  %6 = greater(%2, %5)
+  %7 = where(%6, %4, %5)
+  return %3, %7
+}";
+    let (after, _) = cleaned("pool_masks", text);
+    assert_eq!(after, "");
+    // The gradient is wanted as it is, too; another pooling; another scope; another mask.
+    let kept = |from: &str, to: &str| {
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text);
+        let (after, report) = cleaned("pool_masks", &changed);
+        assert!(after.contains("where(%6, %4, %5)"), "{after}");
+        report
+    };
+    has(
+        &kept("return %3, %7", "return %3, %4, %7").nearly,
+        "%7 where: kept before the pooling: the gradient that it masks",
+    );
+    let at_hand = "%7 where: kept before the pooling: the pooled images are not at hand";
+    has(
+        &kept("max_pool2d(%2) {stride=[2, 2], size=[2, 2]}", "max_pool2d(%2) {stride=[2, 2], size=[2, 1]}")
+            .nearly,
+        at_hand,
+    );
+    has(&kept("where(%6, %4, %5)", "where(%6, %4, %5) @ /GPU:0").nearly, at_hand);
+    assert!(kept("greater(%2, %5)", "greater(%0, %5)").nearly.is_empty());
+    assert!(kept("value=f32(0.0)", "value=f32(1.0)").nearly.is_empty());
+    let (after, _) = cleaned("pool_masks", &text.replace("max_pool", "average_pool"));
+    assert!(after.contains("where(%6, %4, %5)"), "{after}");
+}
