@@ -112,21 +112,13 @@ impl Block {
         start.min(end)..end
     }
 
-    /// Calls `f` with every channel (from the block's first) and element of the window, in the order in which they are summed.
-    pub(super) fn each(&self, windows: &Windows, last: bool, mut f: impl FnMut(usize, [usize; 2])) {
+    /// Calls `f` with every channel (from the block's first) and element of the window, in the order in which they are summed: column by
+    /// column, so that columns beside the image can be [passed over](super::over).
+    pub(super) fn each(&self, windows: &Windows, mut f: impl FnMut(usize, [usize; 2])) {
         let [down, across] = [0, 1].map(|n| self.within(windows, n));
-        let channels = self.channels.len();
-        if last {
-            for y in down {
-                for x in across.clone() {
-                    (0..channels).for_each(|channel| f(channel, [y, x]));
-                }
-            }
-        } else {
-            for channel in 0..channels {
-                for y in down.clone() {
-                    across.clone().for_each(|x| f(channel, [y, x]));
-                }
+        for x in across {
+            for y in down.clone() {
+                (0..self.channels.len()).for_each(|channel| f(channel, [y, x]));
             }
         }
     }

@@ -34,6 +34,14 @@ impl<T: Number> Task<'_, T> {
         let nowhere = Windows { axes: of.axes, filter: (0, [0; 2]), target: (0, [0; 2]) };
         let bounds = blocks::bounds(&[nowhere], &piece.places, &self.elements);
         let region = Region::new(bounds, self.channels.len(), of.last, size_of::<T>());
+        let [by_image, strides @ ..] = of.image_strides;
+        // Channels side by side are read where they are, if no zeros are around them.
+        let in_place = of.last && region.is_within(of.size);
+        let (start, region) = match in_place {
+            true => (region.origin, region.in_place(strides)),
+            false => ([0; 2], region),
+        };
+        let apart = if in_place { by_image } else { region.len };
         let count = piece.images.len() * piece.places[0].len() * piece.places[1].len();
         let line = 64 / size_of::<T>();
         let table_len = (count * size_of::<isize>()).div_ceil(size_of::<T>()).next_multiple_of(line);
@@ -47,16 +55,18 @@ impl<T: Number> Task<'_, T> {
                 let tile = memory.as_mut_ptr().cast::<T>().add(table_len);
                 let panels = tile.add(tile_len);
                 let copied = panels.add(panel_len);
-                let [by_image, strides @ ..] = of.image_strides;
                 let first = self.group * of.taken + self.channels.start;
                 let mut k = 0;
-                for (n, image) in piece.images.clone().enumerate() {
-                    let image = of.images.add(image * by_image + first * strides[0]);
-                    region.fill(self.level, image, of.size, strides, copied.add(n * region.len));
+                let images = of.images.add(piece.images.start * by_image + first * strides[0]);
+                for n in 0..piece.images.len() {
+                    if !in_place {
+                        let image = images.add(n * by_image);
+                        region.fill(self.level, image, of.size, strides, copied.add(n * region.len));
+                    }
                     for y in 0..piece.places[0].len() {
                         for x in 0..piece.places[1].len() {
                             let [y, x] = [(y, 0), (x, 1)].map(|(at, axis)| at as isize * of.axes[axis].step);
-                            let at = n as isize * region.len as isize
+                            let at = (n * apart) as isize
                                 + y * region.strides[1] as isize
                                 + x * region.strides[2] as isize;
                             table.add(k).write(at * size_of::<T>() as isize);
@@ -64,6 +74,7 @@ impl<T: Number> Task<'_, T> {
                         }
                     }
                 }
+                let from = if in_place { images.offset(region.at(start)) } else { copied.cast_const() };
                 let wide = tiles.columns();
                 for filter in self.filters.clone().step_by(wide) {
                     let made = wide.min(self.filters.end - filter);
@@ -78,8 +89,9 @@ impl<T: Number> Task<'_, T> {
                         panel,
                         out: tile,
                         out_distance: columns * size_of::<T>(),
+                        more: 0,
                     };
-                    self.tiles(tile, &region, copied, [filter, columns], add);
+                    self.tiles(tile, &region, from, [filter, columns], add);
                 }
             }
         });
@@ -151,7 +163,7 @@ impl<T: Number> Task<'_, T> {
         &self,
         tile: Tile<T>,
         region: &Region,
-        copied: *const T,
+        from: *const T,
         [filter, columns]: [usize; 2],
         add: bool,
     ) {
@@ -171,7 +183,7 @@ impl<T: Number> Task<'_, T> {
             let (channel, x) = if along { (0, rest) } else { (rest, 0) };
             let at = channel as isize * by_channel + y as isize * steps[0] + x as isize * steps[1];
             let element = (down.start + y) * of.axes[1].window + across.start + x;
-            (copied.wrapping_offset(at), (self.channels.start + channel) * window + element)
+            (from.wrapping_offset(at), (self.channels.start + channel) * window + element)
         };
         let part = self.part * of.sums() + self.group * depth * filled_up::<T>(of.made) + depth * filter;
         let pairs = 2 * run <= tiles.rows();

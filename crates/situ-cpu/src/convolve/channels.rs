@@ -1,22 +1,29 @@
-//! One filter for each channel, channels side by side: a register holds channels, of pixels and of filters alike.
+//! One filter for each channel, channels side by side: a register holds channels, of pixels and of filters alike. Images are read where they
+//! are; what lies beside them is a register of zeros.
 
 use crate::level::Level;
 use crate::multiversion;
 use crate::wide::{Tail, Wide};
 use std::ops::Add;
 
-/// Elements of windows whose sums are kept in registers at a time.
+/// Elements of windows that are multiplied at a time: their weights, or their sums, stay in registers.
 const ELEMENTS: usize = 9;
+/// Pixels of a line for which registers are loaded once.
+const PIXELS: usize = 16;
+/// In a table: the element lies beside the image.
+pub(super) const BESIDE: isize = isize::MAX;
 
-/// A line of results.
+/// Part of a line of results whose windows lie on the image alike.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pixels<T> {
-    /// The first pixel's place in the region, and from one pixel to the next.
+    /// The first pixel's place, and from one pixel to the next.
     pub(super) from: *const T,
     pub(super) step: usize,
-    /// For each element of the window, how far it is from there, and from the filters' first; in elements.
+    /// For each element of the window how far it is from there, or [`BESIDE`], and how far from the filters' first; in elements. Whether any is
+    /// beside the image.
     pub(super) table: *const [isize; 2],
     pub(super) elements: usize,
+    pub(super) beside: bool,
     /// Filters.
     pub(super) weights: *const T,
     /// Channels.
@@ -27,35 +34,34 @@ pub(super) struct Pixels<T> {
     pub(super) count: usize,
 }
 
-/// Lines of pixels, and the gradient by the results at them.
+/// The same of pixels, and the gradient by the results at them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Products<T> {
-    /// The first pixel's place in the region, from one line of results to the next, and from one pixel to the next.
+    /// The first pixel's place, and from one pixel to the next.
     pub(super) from: *const T,
-    pub(super) steps: [usize; 2],
-    /// For each element of the window, how far it is from there, and where its sums are; in elements.
+    pub(super) step: usize,
+    /// For each element of the window how far it is from there, or [`BESIDE`], and where its sums are. Whether any is beside the image.
     pub(super) table: *const [isize; 2],
     pub(super) elements: usize,
-    /// The gradient, and its steps.
+    pub(super) beside: bool,
+    /// The gradient, and from one pixel to the next.
     pub(super) upstream: *const T,
-    pub(super) upstream_steps: [usize; 2],
-    /// Lines, pixels of each, and channels.
-    pub(super) lines: usize,
+    pub(super) upstream_step: usize,
+    /// Pixels and channels.
     pub(super) count: usize,
     pub(super) channels: usize,
-    /// Sums; added to what is there, with `add`.
+    /// Sums, to which products are added.
     pub(super) sums: *mut T,
-    pub(super) add: bool,
 }
 
 /// A number that has both.
 pub(super) trait SideBySide: Copy {
-    /// Computes a line.
+    /// Computes part of a line.
     ///
     /// # Safety
-    /// The region, filters and results are there for all pixels, elements and channels.
+    /// The image, filters and results are there for all pixels, elements on the image and channels.
     unsafe fn pixels(level: Level, of: &Pixels<Self>);
-    /// Sums over lines.
+    /// Adds to sums over part of a line.
     ///
     /// # Safety
     /// As above.
@@ -93,82 +99,102 @@ macro_rules! side_by_side {
 side_by_side!(f32, pixels_f32, products_f32);
 side_by_side!(f64, pixels_f64, products_f64);
 
+/// Calls `$some::<I, T, E, WHOLE>` for as many elements as are left, at most [`ELEMENTS`], and a whole register of channels or less.
+macro_rules! by_elements {
+    ($some:ident, $of:expr, $left:expr, $whole:expr, $($argument:expr),*) => {
+        by_elements!(@ $some $of, $left, $whole, ($($argument),*) 1 2 3 4 5 6 7 8)
+    };
+    (@ $some:ident $of:expr, $left:expr, $whole:expr, $arguments:tt $($n:literal)*) => {
+        match ($left, $whole) {
+            $(($n, true) => by_elements!(# $some $n true $of, $arguments),)*
+            $(($n, false) => by_elements!(# $some $n false $of, $arguments),)*
+            (_, true) => by_elements!(# $some 9 true $of, $arguments),
+            (_, false) => by_elements!(# $some 9 false $of, $arguments),
+        }
+    };
+    (# $some:ident $n:literal $whole:literal $of:expr, ($($argument:expr),*)) => {
+        $some::<I, T, $n, $whole>($of, $($argument),*)
+    };
+}
+
 /// # Safety
 /// As [`SideBySide::pixels`], inside the level.
 #[inline(always)]
 unsafe fn all_pixels<I: Tail<T>, T: Copy + Default>(of: &Pixels<T>) {
     let len = <I as Wide<T>>::LEN;
-    for x in 0..of.count {
-        let mut channel = 0;
-        // SAFETY: the caller's promise; channels are among those there are.
-        unsafe {
-            while channel < of.channels {
-                let left = of.channels - channel;
-                channel += match left / len {
-                    0 => {
-                        few_channels::<I, T>(of, x, channel, left);
-                        left
-                    }
-                    1 => some_channels::<I, T, 1>(of, x, channel),
-                    2 | 3 => some_channels::<I, T, 2>(of, x, channel),
-                    _ => some_channels::<I, T, 4>(of, x, channel),
-                };
+    // The register of zeros is no line of pixels.
+    let most = if of.beside { 1 } else { PIXELS };
+    for x in (0..of.count).step_by(most) {
+        let count = most.min(of.count - x);
+        for channel in (0..of.channels).step_by(len) {
+            let lanes = len.min(of.channels - channel);
+            for first in (0..of.elements).step_by(ELEMENTS) {
+                // SAFETY: the caller's promise; pixels, channels and elements are among those there are.
+                unsafe {
+                    by_elements!(
+                        some_pixels,
+                        of,
+                        of.elements - first,
+                        lanes == len,
+                        [x, count],
+                        [channel, lanes],
+                        first
+                    )
+                }
             }
         }
     }
 }
 
-/// `V` registers of channels of a pixel; gives how many channels that is.
-///
 /// # Safety
-/// As [`SideBySide::pixels`], inside the level; there are so many channels from there on.
+/// As [`Tail::load_first`]; with `WHOLE`, a register can be read.
 #[inline(always)]
-unsafe fn some_channels<I: Tail<T>, T: Copy + Default, const V: usize>(
-    of: &Pixels<T>,
-    x: usize,
-    channel: usize,
-) -> usize {
-    let len = <I as Wide<T>>::LEN;
+unsafe fn load<I: Tail<T>, T: Copy + Default, const WHOLE: bool>(from: *const T, lanes: usize) -> I::V {
     // SAFETY: the caller's promise.
-    unsafe {
-        let (from, weights) = (of.from.add(x * of.step + channel), of.weights.add(channel));
-        let mut sums = [I::splat(T::default()); V];
-        for k in 0..of.elements {
-            let [at, weight] = *of.table.add(k);
-            let (from, weights) = (from.wrapping_offset(at), weights.wrapping_offset(weight));
-            for (v, sum) in sums.iter_mut().enumerate() {
-                *sum = I::multiply_add(I::load(weights.add(v * len)), I::load(from.add(v * len)), *sum);
-            }
-        }
-        for (v, sum) in sums.iter().enumerate() {
-            I::store(*sum, of.out.add(x * of.out_step + channel + v * len));
-        }
-    }
-    V * len
+    unsafe { if WHOLE { I::load(from) } else { I::load_first(from, lanes, T::default()) } }
 }
 
-/// The last channels of a pixel, fewer than a register has.
+/// # Safety
+/// As [`Tail::store_first`]; with `WHOLE`, a register can be written.
+#[inline(always)]
+unsafe fn store<I: Tail<T>, T: Copy + Default, const WHOLE: bool>(v: I::V, to: *mut T, lanes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { if WHOLE { I::store(v, to) } else { I::store_first(v, to, lanes) } }
+}
+
+/// `E` elements for at most a register of channels of some pixels. Sums of elements before them are in the result.
 ///
 /// # Safety
-/// As [`SideBySide::pixels`], inside the level.
+/// As [`SideBySide::pixels`], inside the level; there are so many pixels, channels and elements from there on.
 #[inline(always)]
-unsafe fn few_channels<I: Tail<T>, T: Copy + Default>(
+unsafe fn some_pixels<I: Tail<T>, T: Copy + Default, const E: usize, const WHOLE: bool>(
     of: &Pixels<T>,
-    x: usize,
-    channel: usize,
-    count: usize,
+    [x, count]: [usize; 2],
+    [channel, lanes]: [usize; 2],
+    first: usize,
 ) {
-    // SAFETY: the caller's promise.
+    let zeros = [T::default(); crate::wide::MOST];
+    // SAFETY: the caller's promise; there are zeros for a register.
     unsafe {
-        let (from, weights) = (of.from.add(x * of.step + channel), of.weights.add(channel));
-        let mut sum = I::splat(T::default());
-        for k in 0..of.elements {
-            let [at, weight] = *of.table.add(k);
-            let weight = I::load_first(weights.wrapping_offset(weight), count, T::default());
-            let pixel = I::load_first(from.wrapping_offset(at), count, T::default());
-            sum = I::multiply_add(weight, pixel, sum);
+        let mut weights = [I::splat(T::default()); E];
+        let mut from = [zeros.as_ptr(); E];
+        for e in 0..E {
+            let [at, weight] = *of.table.add(first + e);
+            weights[e] = load::<I, T, WHOLE>(of.weights.add(channel).wrapping_offset(weight), lanes);
+            if at != BESIDE {
+                from[e] = of.from.wrapping_offset(at).wrapping_add(x * of.step + channel);
+            }
         }
-        I::store_first(sum, of.out.add(x * of.out_step + channel), count);
+        for i in 0..count {
+            let to = of.out.add((x + i) * of.out_step + channel);
+            let mut sum =
+                if first == 0 { I::splat(T::default()) } else { load::<I, T, WHOLE>(to.cast_const(), lanes) };
+            for e in 0..E {
+                let pixel = load::<I, T, WHOLE>(from[e].wrapping_add(i * of.step), lanes);
+                sum = I::multiply_add(weights[e], pixel, sum);
+            }
+            store::<I, T, WHOLE>(sum, to, lanes);
+        }
     }
 }
 
@@ -177,21 +203,23 @@ unsafe fn few_channels<I: Tail<T>, T: Copy + Default>(
 #[inline(always)]
 unsafe fn all_products<I: Tail<T>, T: Copy + Default + Add<Output = T>>(of: &Products<T>) {
     let len = <I as Wide<T>>::LEN;
-    for channel in (0..of.channels).step_by(len) {
-        for first in (0..of.elements).step_by(ELEMENTS) {
-            let count = len.min(of.channels - channel);
-            // SAFETY: the caller's promise; channels and elements are among those there are.
-            unsafe {
-                match of.elements - first {
-                    1 => some_products::<I, T, 1>(of, channel, first, count),
-                    2 => some_products::<I, T, 2>(of, channel, first, count),
-                    3 => some_products::<I, T, 3>(of, channel, first, count),
-                    4 => some_products::<I, T, 4>(of, channel, first, count),
-                    5 => some_products::<I, T, 5>(of, channel, first, count),
-                    6 => some_products::<I, T, 6>(of, channel, first, count),
-                    7 => some_products::<I, T, 7>(of, channel, first, count),
-                    8 => some_products::<I, T, 8>(of, channel, first, count),
-                    _ => some_products::<I, T, 9>(of, channel, first, count),
+    // The register of zeros is no line of pixels.
+    let most = if of.beside { 1 } else { of.count.max(1) };
+    for x in (0..of.count).step_by(most) {
+        for channel in (0..of.channels).step_by(len) {
+            let lanes = len.min(of.channels - channel);
+            for first in (0..of.elements).step_by(ELEMENTS) {
+                // SAFETY: the caller's promise; pixels, channels and elements are among those there are.
+                unsafe {
+                    by_elements!(
+                        some_products,
+                        of,
+                        of.elements - first,
+                        lanes == len,
+                        [x, most],
+                        [channel, lanes],
+                        first
+                    )
                 }
             }
         }
@@ -203,44 +231,39 @@ unsafe fn all_products<I: Tail<T>, T: Copy + Default + Add<Output = T>>(of: &Pro
 /// # Safety
 /// As [`SideBySide::products`], inside the level; there are so many channels and elements from there on.
 #[inline(always)]
-unsafe fn some_products<I: Tail<T>, T: Copy + Default + Add<Output = T>, const E: usize>(
+unsafe fn some_products<
+    I: Tail<T>,
+    T: Copy + Default + Add<Output = T>,
+    const E: usize,
+    const WHOLE: bool,
+>(
     of: &Products<T>,
-    channel: usize,
+    [x, count]: [usize; 2],
+    [channel, lanes]: [usize; 2],
     first: usize,
-    count: usize,
 ) {
-    let whole = count == <I as Wide<T>>::LEN;
-    // SAFETY: the caller's promise; of a register that is not whole, only what is there is read and written.
+    let zeros = [T::default(); crate::wide::MOST];
+    // SAFETY: the caller's promise; there are zeros for a register.
     unsafe {
-        let mut table = [[0; 2]; E];
-        for (e, at) in table.iter_mut().enumerate() {
-            *at = *of.table.add(first + e);
-        }
         let mut sums = [I::splat(T::default()); E];
-        for line in 0..of.lines {
-            let mut from = of.from.add(line * of.steps[0] + channel);
-            let mut upstream = of.upstream.add(line * of.upstream_steps[0] + channel);
-            for _ in 0..of.count {
-                if whole {
-                    let by = I::load(upstream);
-                    for (sum, [at, _]) in sums.iter_mut().zip(table) {
-                        *sum = I::multiply_add(by, I::load(from.wrapping_offset(at)), *sum);
-                    }
-                } else {
-                    let by = I::load_first(upstream, count, T::default());
-                    for (sum, [at, _]) in sums.iter_mut().zip(table) {
-                        let pixel = I::load_first(from.wrapping_offset(at), count, T::default());
-                        *sum = I::multiply_add(by, pixel, *sum);
-                    }
-                }
-                from = from.wrapping_add(of.steps[1]);
-                upstream = upstream.wrapping_add(of.upstream_steps[1]);
+        let mut from = [zeros.as_ptr(); E];
+        for e in 0..E {
+            let [at, to] = *of.table.add(first + e);
+            sums[e] = load::<I, T, WHOLE>(of.sums.cast_const().offset(to).add(channel), lanes);
+            if at != BESIDE {
+                from[e] = of.from.wrapping_offset(at).wrapping_add(x * of.step + channel);
             }
         }
-        for (sum, [_, at]) in sums.into_iter().zip(table) {
-            let to = of.sums.offset(at).add(channel);
-            let sum = if of.add { I::add(I::load_first(to, count, T::default()), sum) } else { sum };
-            I::store_first(sum, to, count);
+        for i in 0..count {
+            let by = load::<I, T, WHOLE>(of.upstream.add((x + i) * of.upstream_step + channel), lanes);
+            for e in 0..E {
+                let pixel = load::<I, T, WHOLE>(from[e].wrapping_add(i * of.step), lanes);
+                sums[e] = I::multiply_add(by, pixel, sums[e]);
+            }
+        }
+        for (e, sum) in sums.into_iter().enumerate() {
+            let [_, to] = *of.table.add(first + e);
+            store::<I, T, WHOLE>(sum, of.sums.offset(to).add(channel), lanes);
         }
     }
 }

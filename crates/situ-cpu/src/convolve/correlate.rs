@@ -126,7 +126,7 @@ unsafe fn run<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, T>, windows: &[Wi
         return;
     }
     // SAFETY: the caller's promise.
-    unsafe { filters::pack(exec, of, windows, blocks, of.panels(exec.level)) };
+    let finite = unsafe { filters::pack(exec, of, windows, blocks, of.panels(exec.level)) };
     let mut panels = Vec::new();
     each_block::<T>(windows, blocks, [of.groups, of.taken, of.made], |_, _, _, at| panels.push(at));
     let each: Vec<Vec<Block>> = windows.iter().map(|w| blocks.list(of.taken, w).collect()).collect();
@@ -135,8 +135,8 @@ unsafe fn run<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, T>, windows: &[Wi
         let (number, cut) = (task / (cuts[0] * cuts[1]), task % (cuts[0] * cuts[1]));
         let cut = [cut / cuts[1], cut % cuts[1]];
         let places = [0, 1].map(|n| cut[n] * blocks.places[n]..all[n].min((cut[n] + 1) * blocks.places[n]));
-        let task =
-            Task { of, level: exec.level, image: number / of.groups, group: number % of.groups, places };
+        let (image, group) = (number / of.groups, number % of.groups);
+        let task = Task { of, level: exec.level, image, group, places, finite };
         // Where there are several kinds a window is whole, so that they have as many blocks, for the same channels each.
         for n in 0..each[0].len() {
             let whole = Block { channels: each[0][n].channels.clone(), elements: wide(&each, n) };

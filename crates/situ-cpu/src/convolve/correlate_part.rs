@@ -5,6 +5,7 @@ use super::blocks::{self, Block};
 use super::correlate::Correlation;
 use super::few::{self, Line};
 use super::filters::Panels;
+use super::over::{Over, STEPS};
 use super::put::Put;
 use super::region::Region;
 use super::tile::{MOST_COLUMN_BYTES, MOST_ROWS, Number, Tile};
@@ -23,6 +24,8 @@ pub(super) struct Task<'a, T> {
     pub(super) image: usize,
     pub(super) group: usize,
     pub(super) places: [Range<usize>; 2],
+    /// Whether all filters are finite, so that zeros around the image add nothing.
+    pub(super) finite: bool,
 }
 
 impl<T: Number> Task<'_, T> {
@@ -41,7 +44,8 @@ impl<T: Number> Task<'_, T> {
         let of = self.of;
         let [by_image, strides @ ..] = of.image_strides;
         let first = self.group * of.taken + block.channels.start;
-        let in_place = !of.is_few(self.level) && of.elements() == 1 && region.is_within(of.size);
+        let in_place = !of.is_few(self.level)
+            && (of.elements() == 1 && region.is_within(of.size) || self.passes_over_all(windows, block));
         let region = &if in_place { region.in_place(strides) } else { *region };
         let depth = windows.iter().map(|w| block.depth(w)).max().unwrap_or(0);
         let table_len =
@@ -61,23 +65,29 @@ impl<T: Number> Task<'_, T> {
                     copied.cast_const()
                 };
                 for (kind, windows) in windows.iter().enumerate() {
-                    let mut k = 0;
-                    block.each(windows, of.is_last(), |channel, element| {
+                    let (panels, mut k) = (panels(kind), 0);
+                    block.each(windows, |channel, element| {
                         let [y, x] = [0, 1].map(|n| element[n] as isize * windows.axes[n].dilation);
                         let at = channel as isize * region.strides[0] as isize + region.distance([y, x]);
-                        table.add(k).write(at * size_of::<T>() as isize);
+                        let at = at * size_of::<T>() as isize;
+                        table.add(k).write(at);
                         k += 1;
                     });
-                    let panels = panels(kind);
                     debug_assert_eq!(panels.depth, k);
                     if of.is_few(self.level) {
                         self.lines(windows, region, copied, table, panels, add);
                     } else {
-                        self.tiles(windows, region, [copied, tile], table, panels, add);
+                        self.tiles(windows, block, region, [copied, tile], table, panels, add);
                     }
                 }
             }
         });
+    }
+
+    /// Whether nothing beside the image is ever read and pixels lie as they are needed, so that no copy is.
+    fn passes_over_all(&self, windows: &[Windows], block: &Block) -> bool {
+        let short = |w: &Windows| 2 * self.places_of(w)[1].len() <= T::tiles(self.level).rows();
+        self.finite && self.of.is_last() && block.channels.len() >= STEPS && !windows.iter().any(short)
     }
 
     /// All lines of one kind of windows, for few filters.
@@ -137,10 +147,11 @@ impl<T: Number> Task<'_, T> {
     /// All tiles of one kind of windows.
     ///
     /// # Safety
-    /// As [`Task::multiply`]; the table has the panels' depth.
+    /// As [`Task::multiply`]; the table has the panels' depth, column by column of the windows.
     unsafe fn tiles(
         &self,
         windows: &Windows,
+        block: &Block,
         region: &Region,
         [copied, buffer]: [*const T; 2],
         table: *const isize,
@@ -162,6 +173,8 @@ impl<T: Number> Task<'_, T> {
         let (start, [by_row, by_column]) = windows.target;
         let [by_image, by_channel] = of.out_strides;
         let out = of.out.wrapping_add(self.image * by_image + self.group * of.made * by_channel + start);
+        let elements = [0, 1].map(|n| block.within(windows, n));
+        let over = Over { axes: windows.axes, size: of.size, elements, channels: block.channels.len() };
         // Two short rows make one tile.
         let pairs = 2 * columns.len() <= tiles.rows();
         let at_once = (PANEL_BYTES / (panels.depth * wide * bytes).max(1)).max(1) * wide;
@@ -169,14 +182,10 @@ impl<T: Number> Task<'_, T> {
             let filters = from..of.made.min(from + at_once);
             for y in rows.clone().step_by(if pairs { 2 } else { 1 }) {
                 let pair = pairs && y + 1 < rows.end;
+                let lines = over.down(y);
                 blocks::cut(columns.len(), tiles.rows(), |x, count| {
                     let x = columns.start + x;
                     let first = at(y, x);
-                    let middle = if pair {
-                        at(y + 1, x)
-                    } else {
-                        first.wrapping_offset(count.div_ceil(2) as isize * distance)
-                    };
                     for filter in filters.clone().step_by(wide) {
                         let made = wide.min(of.made - filter);
                         let registers = made.div_ceil(tiles.lanes);
@@ -188,38 +197,63 @@ impl<T: Number> Task<'_, T> {
                         } else {
                             (buffer.cast_mut(), registers * tiles.lanes)
                         };
-                        let tile = Tile {
-                            rows: [first, middle],
-                            distance: distance * bytes as isize,
-                            table,
-                            depth: panels.depth,
-                            // SAFETY: the panel is one of those that were packed.
-                            panel: unsafe {
-                                of.memory.cast_const().add(panels.start + panels.depth * filter)
-                            },
-                            out: tile_out,
-                            out_distance: step * bytes,
-                        };
-                        let height = if pair { 2 * count } else { count };
-                        // SAFETY: the region covers every element of the windows at these places; the buffer has room for a tile, and
-                        // the result for its part of it.
-                        unsafe {
-                            tiles.by_size[height - 1][registers - 1](&tile);
-                            if !direct {
-                                let put = |line: usize| Put {
-                                    from: buffer.add(line * count * step),
-                                    distance: step,
-                                    rows: count,
-                                    columns: made,
-                                    to: to.wrapping_add(line * by_row),
-                                    row_step: by_column,
-                                    column_step: by_channel,
-                                    add,
-                                };
-                                put(0).run(self.level);
-                                if pair {
-                                    put(1).run(self.level);
+                        // SAFETY: the panel is one of those that were packed.
+                        let panel =
+                            unsafe { of.memory.cast_const().add(panels.start + panels.depth * filter) };
+                        let mut more = false;
+                        let mut multiply = |pixels: Range<usize>, steps: Range<usize>| {
+                            let first = first.wrapping_offset(pixels.start as isize * distance);
+                            let middle = if pair {
+                                at(y + 1, x)
+                            } else {
+                                first.wrapping_offset(pixels.len().div_ceil(2) as isize * distance)
+                            };
+                            let height = if pair { 2 * count } else { pixels.len() };
+                            let tile = |rows: &Range<usize>, steps: Range<usize>, more: bool| Tile {
+                                rows: [first, middle],
+                                distance: distance * bytes as isize,
+                                table: table.wrapping_add(steps.start),
+                                depth: steps.len(),
+                                panel: panel.wrapping_add(steps.start * registers * tiles.lanes),
+                                out: tile_out.wrapping_add(rows.start * step),
+                                out_distance: step * bytes,
+                                more: usize::from(more),
+                            };
+                            // SAFETY: the region covers every element of the windows at these places; the buffer has room for a
+                            // tile, and the result for its part of it.
+                            unsafe {
+                                if !more && height < count {
+                                    // Sums of no steps: where others begin.
+                                    tiles.by_size[count - 1][registers - 1](&tile(&(0..count), 0..0, false));
+                                    more = true;
                                 }
+                                tiles.by_size[height - 1][registers - 1](&tile(&pixels, steps, more));
+                            }
+                            more = true;
+                        };
+                        if pair {
+                            multiply(0..count, 0..panels.depth);
+                        } else {
+                            over.each(self.finite, &lines, [x, count], multiply);
+                        }
+                        if direct {
+                            continue;
+                        }
+                        let put = |line: usize| Put {
+                            from: buffer.wrapping_add(line * count * step),
+                            distance: step,
+                            rows: count,
+                            columns: made,
+                            to: to.wrapping_add(line * by_row),
+                            row_step: by_column,
+                            column_step: by_channel,
+                            add,
+                        };
+                        // SAFETY: the tile's results are in the buffer, and the result has room for its part of them.
+                        unsafe {
+                            put(0).run(self.level);
+                            if pair {
+                                put(1).run(self.level);
                             }
                         }
                     }

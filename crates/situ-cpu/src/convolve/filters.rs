@@ -6,6 +6,10 @@ use super::tile::Number;
 use super::turn::Turn;
 use super::windows::Windows;
 use crate::exec::Exec;
+use crate::multiversion;
+use crate::scratch::with_scratch;
+use std::ops::Sub;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Filters of a group with those that fill up the last register of any level.
 fn filled_up<T>(made: usize) -> usize {
@@ -45,7 +49,7 @@ pub(super) fn each_block<T>(
     }
 }
 
-/// Writes the panels of all filters: `wide` side by side, the last of them filled up to a multiple of `lanes`.
+/// Writes the panels of all filters: `wide` side by side, the last of them filled up to a multiple of `lanes`. Says whether all are finite.
 ///
 /// # Safety
 /// The filters can be read, and the memory written for [`packed_len`] numbers.
@@ -55,7 +59,8 @@ pub(super) unsafe fn pack<T: Number>(
     windows: &[Windows],
     blocks: &Blocks,
     [lanes, wide]: [usize; 2],
-) {
+) -> bool {
+    let finite = AtomicBool::new(true);
     let mut list = Vec::new();
     each_block::<T>(windows, blocks, [of.groups, of.taken, of.made], |windows, group, block, panels| {
         for first in (0..of.made).step_by(wide) {
@@ -63,7 +68,6 @@ pub(super) unsafe fn pack<T: Number>(
         }
     });
     let [by_group, by_made, by_taken] = of.filter_strides;
-    let last = of.is_last();
     exec.threads.run(list.len(), &|task| {
         let (windows, group, block, panels, first) = &list[task];
         let count = wide.min(of.made - first);
@@ -80,33 +84,66 @@ pub(super) unsafe fn pack<T: Number>(
                     (count..columns).for_each(|i| *to.add(k * columns + i) = T::default());
                 }
             }
-            // Where a filter's elements are in order already, blocks of them are turned round as they are.
+            let check = |to: *const T| {
+                if !all_finite(exec.level, to, panels.depth * columns) {
+                    finite.store(false, Ordering::Relaxed);
+                }
+            };
+            // Where a filter's elements lie beside each other, blocks of them are turned round as they are, and put in order then.
             let whole = down.len() * across.len();
-            let dense = !last && x_step == 1 && y_step == across.len() && by_taken == whole;
-            if dense && by_made > 1 {
+            if x_step == 1 && y_step == across.len() && by_taken == whole && by_made > 1 {
                 let from = from.add(down.start * y_step + across.start);
-                let (distance, depth) = (by_made, panels.depth);
-                let turn = Turn {
-                    from,
-                    distance,
-                    rows: count,
-                    columns: depth,
-                    to,
-                    along: 1,
-                    across: columns,
-                    add: false,
-                };
-                turn.run(exec.level);
+                let (depth, channels) = (panels.depth, block.channels.len());
+                with_scratch::<T, _>(depth * columns, |turned| {
+                    let turned = turned.as_mut_ptr().cast::<T>();
+                    let turn = Turn {
+                        from,
+                        distance: by_made,
+                        rows: count,
+                        columns: depth,
+                        to: turned,
+                        along: 1,
+                        across: columns,
+                        add: false,
+                    };
+                    turn.run(exec.level);
+                    for k in 0..depth {
+                        let (channel, y, x) = (k / whole, k % whole / across.len(), k % across.len());
+                        let number = (x * down.len() + y) * channels + channel;
+                        std::ptr::copy_nonoverlapping(
+                            turned.add(k * columns),
+                            to.add(number * columns),
+                            count,
+                        );
+                    }
+                });
+                check(to);
                 return;
             }
+            let all = to;
             let mut to = to;
-            block.each(windows, last, |channel, [y, x]| {
+            block.each(windows, |channel, [y, x]| {
                 let from = from.add(channel * by_taken + y * y_step + x * x_step);
                 for i in 0..count {
                     *to.add(i) = *from.add(i * by_made);
                 }
                 to = to.add(columns);
             });
+            check(all);
         }
     });
+    finite.into_inner()
+}
+
+multiversion! {
+    /// Whether all of a run of numbers are finite. Safe to call where they can be read.
+    pub(super) fn all_finite[I, T: (Copy + Default + PartialEq + Sub<Output = T>)](from: *const T, count: usize) -> bool {
+        let mut finite = true;
+        for i in 0..count {
+            // SAFETY: as said.
+            let value = unsafe { *from.add(i) };
+            finite &= value - value == T::default();
+        }
+        finite
+    }
 }

@@ -7,7 +7,7 @@ use super::channels::SideBySide;
 use super::dots::Sums;
 use super::few::Lines;
 use crate::level::Level;
-use std::ops::Add;
+use std::ops::{Add, Sub};
 
 /// Rows of any level's tile, at most.
 pub(super) const MOST_ROWS: usize = 14;
@@ -32,6 +32,8 @@ pub(super) struct Tile<T> {
     pub(super) out: *mut T,
     /// From one row of the result to the next.
     pub(super) out_distance: usize,
+    /// Not zero if sums go on from what is in the result. As wide as a register: the tiles of `tile_x86` read it.
+    pub(super) more: usize,
 }
 
 /// A compiled tile. Safe to call if the processor has the level's instructions, every row can be read at every distance of the table, the
@@ -62,7 +64,17 @@ impl<T> Tiles<T> {
 /// A number that images are made of.
 #[allow(private_bounds, private_interfaces)] // the seal: nobody else can implement it
 pub trait Number:
-    Copy + Default + Add<Output = Self> + Lines + Sums + SideBySide + Send + Sync + 'static
+    Copy
+    + Default
+    + PartialEq
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Lines
+    + Sums
+    + SideBySide
+    + Send
+    + Sync
+    + 'static
 {
     /// The level's tiles, or those of the best level that the processor has.
     #[doc(hidden)]
@@ -116,6 +128,11 @@ unsafe fn portable<T: Number, const ROWS: usize, const COLUMNS: usize>(tile: &Ti
     let half = ROWS.div_ceil(2);
     // SAFETY: the caller's promise.
     unsafe {
+        if tile.more != 0 {
+            for (i, sums) in sums.iter_mut().enumerate() {
+                *sums = tile.out.byte_add(i * tile.out_distance).cast::<[T; COLUMNS]>().read_unaligned();
+            }
+        }
         for k in 0..tile.depth {
             let panel = tile.panel.add(k * COLUMNS).cast::<[T; COLUMNS]>().read_unaligned();
             let by = *tile.table.add(k);

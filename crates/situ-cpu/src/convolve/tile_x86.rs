@@ -47,11 +47,17 @@ macro_rules! tile {
             unsafe {
                 if TWO {
                     asm!(
+                        "cmp qword ptr [{tile}+{more}], 0", "jnz 4f",
                         concat!(
                             $($zero, " ", $v, $a, ", ", $v, $a, ", ", $v, $a, "\n", $zero, " ", $v, $b, ", ", $v, $b, ", ", $v, $b, "\n",)*
                             $($zero, " ", $v, $c, ", ", $v, $c, ", ", $v, $c, "\n", $zero, " ", $v, $e, ", ", $v, $e, ", ", $v, $e, "\n",)*
                         ),
-                        "# {d} {d3} {d5}, which not every height needs",
+                        "jmp 5f", "4:", "mov {p}, [{tile}+{out}]", "mov {q}, [{tile}+{out_distance}]",
+                        concat!(
+                            $("vmovups ", $v, $a, ", [{p}]\nvmovups ", $v, $b, ", [{p}+", $bytes, "]\nadd {p}, {q}\n",)*
+                            $("vmovups ", $v, $c, ", [{p}]\nvmovups ", $v, $e, ", [{p}+", $bytes, "]\nadd {p}, {q}\n",)*
+                        ),
+                        "5:", "# {d} {d3} {d5}, which not every height needs",
                         "test {k}, {k}", "jz 3f", "2:",
                         "mov {p}, [{t}]", "lea {q}, [{a2}+{p}]", "add {p}, {a}",
                         concat!("vmovups ", $v, $one, ", [{b}]"),
@@ -71,7 +77,7 @@ macro_rules! tile {
                             $("vmovups [{p}], ", $v, $c, "\nvmovups [{p}+", $bytes, "], ", $v, $e, "\nadd {p}, {q}\n",)*
                         ),
                         tile = in(reg) tile, out = const offset_of!(Tile<$t>, out),
-                        out_distance = const offset_of!(Tile<$t>, out_distance),
+                        out_distance = const offset_of!(Tile<$t>, out_distance), more = const offset_of!(Tile<$t>, more),
                         a = in(reg) tile.rows[0], a2 = in(reg) tile.rows[1],
                         d = in(reg) tile.distance, d3 = in(reg) 3 * tile.distance, d5 = in(reg) 5 * tile.distance,
                         t = inout(reg) tile.table => _, b = inout(reg) tile.panel => _, k = inout(reg) tile.depth => _,
@@ -80,11 +86,17 @@ macro_rules! tile {
                     );
                 } else {
                     asm!(
+                        "cmp qword ptr [{tile}+{more}], 0", "jnz 4f",
                         concat!(
                             $($zero, " ", $v, $a, ", ", $v, $a, ", ", $v, $a, "\n",)*
                             $($zero, " ", $v, $c, ", ", $v, $c, ", ", $v, $c, "\n",)*
                         ),
-                        "# {d} {d3} {d5}, which not every height needs",
+                        "jmp 5f", "4:", "mov {p}, [{tile}+{out}]", "mov {q}, [{tile}+{out_distance}]",
+                        concat!(
+                            $("vmovups ", $v, $a, ", [{p}]\nadd {p}, {q}\n",)*
+                            $("vmovups ", $v, $c, ", [{p}]\nadd {p}, {q}\n",)*
+                        ),
+                        "5:", "# {d} {d3} {d5}, which not every height needs",
                         "test {k}, {k}", "jz 3f", "2:",
                         "mov {p}, [{t}]", "lea {q}, [{a2}+{p}]", "add {p}, {a}",
                         concat!("vmovups ", $v, $one, ", [{b}]"),
@@ -101,7 +113,7 @@ macro_rules! tile {
                             $("vmovups [{p}], ", $v, $c, "\nadd {p}, {q}\n",)*
                         ),
                         tile = in(reg) tile, out = const offset_of!(Tile<$t>, out),
-                        out_distance = const offset_of!(Tile<$t>, out_distance),
+                        out_distance = const offset_of!(Tile<$t>, out_distance), more = const offset_of!(Tile<$t>, more),
                         a = in(reg) tile.rows[0], a2 = in(reg) tile.rows[1],
                         d = in(reg) tile.distance, d3 = in(reg) 3 * tile.distance, d5 = in(reg) 5 * tile.distance,
                         t = inout(reg) tile.table => _, b = inout(reg) tile.panel => _, k = inout(reg) tile.depth => _,

@@ -17,6 +17,8 @@ mod matmul;
 mod movement;
 mod pool2d;
 mod pool2d_pairs;
+#[cfg(target_arch = "x86_64")]
+mod pool2d_pairs_avx512;
 mod random;
 mod reduce;
 mod softmax;

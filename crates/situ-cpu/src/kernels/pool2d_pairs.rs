@@ -1,7 +1,10 @@
 //! The commonest pooling of all: the maximum of 2×2 pixels side by side, of images with channels first. Rows of windows are vectors.
 
+use crate::level::Level;
 use crate::math::Float;
 use crate::multiversion;
+#[cfg(target_arch = "x86_64")]
+use std::any::TypeId;
 
 /// The larger, as pooling sees it: NaN is larger than any number.
 #[inline(always)]
@@ -9,9 +12,65 @@ fn is_better<T: Float>(value: T, held: T) -> bool {
     (value > held) | (value.is_nan() & !held.is_nan())
 }
 
+/// The maxima of a plane of `width` pixels a row, of which windows cover `2 · columns`; `out` has a row of `columns` for each two of `x`.
+#[inline]
+pub(super) fn largest_of_pairs<T: Float>(level: Level, x: &[T], width: usize, columns: usize, out: &mut [T]) {
+    #[cfg(target_arch = "x86_64")]
+    if let (true, Some(x), Some(out)) = (has_avx512(level), as_f32(x), as_f32_mut(out)) {
+        // SAFETY: the processor has the level; rows of windows are within rows of the plane.
+        unsafe { super::pool2d_pairs_avx512::largest(x, width, columns, out) };
+        return;
+    }
+    largest(level, x, width, columns, out);
+}
+
+/// The gradient by that plane: each window's goes to the first of its largest pixels. `back` is all written.
+#[inline]
+pub(super) fn back_to_largest_of_pairs<T: Float>(
+    level: Level,
+    x: &[T],
+    width: usize,
+    columns: usize,
+    upstream: &[T],
+    back: &mut [T],
+) {
+    let covered = upstream.len() / columns.max(1) * 2 * width;
+    back[covered..].iter_mut().for_each(|back| *back = T::ZERO);
+    #[cfg(target_arch = "x86_64")]
+    if let (true, Some(x), Some(upstream)) = (has_avx512(level), as_f32(x), as_f32(upstream)) {
+        if let Some(back) = as_f32_mut(&mut back[..covered]) {
+            // SAFETY: the processor has the level; rows of windows are within rows of the plane.
+            unsafe { super::pool2d_pairs_avx512::back_to_largest(x, width, columns, upstream, back) };
+            return;
+        }
+    }
+    back_to_largest(level, x, width, columns, upstream, &mut back[..covered]);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512(level: Level) -> bool {
+    level.min(Level::detect()) == Level::Avx512
+}
+
+/// The same numbers, if they are f32.
+#[cfg(target_arch = "x86_64")]
+fn as_f32<T: 'static>(list: &[T]) -> Option<&[f32]> {
+    // SAFETY: the type is the same.
+    (TypeId::of::<T>() == TypeId::of::<f32>())
+        .then(|| unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), list.len()) })
+}
+
+/// [`as_f32`], to be written.
+#[cfg(target_arch = "x86_64")]
+fn as_f32_mut<T: 'static>(list: &mut [T]) -> Option<&mut [f32]> {
+    // SAFETY: the type is the same.
+    (TypeId::of::<T>() == TypeId::of::<f32>())
+        .then(|| unsafe { std::slice::from_raw_parts_mut(list.as_mut_ptr().cast(), list.len()) })
+}
+
 multiversion! {
-    /// The maxima of a plane of `width` pixels a row, of which windows cover `2 · columns`; `out` has a row of `columns` for each two of `x`.
-    pub(super) fn largest_of_pairs[I, T: (Float)](x: &[T], width: usize, columns: usize, out: &mut [T]) {
+    /// [`largest_of_pairs`] in plain loops.
+    fn largest[I, T: (Float)](x: &[T], width: usize, columns: usize, out: &mut [T]) {
         for (rows, out) in x.chunks_exact(2 * width).zip(out.chunks_exact_mut(columns)) {
             let (top, bottom) = rows.split_at(width);
             let (top, bottom) = (top.as_chunks::<2>().0, bottom.as_chunks::<2>().0);
@@ -27,22 +86,22 @@ multiversion! {
 }
 
 multiversion! {
-    /// The gradient by that plane: each window's goes to the first of its largest pixels. `back` is all written.
-    pub(super) fn back_to_largest_of_pairs[I, T: (Float)](
+    /// [`back_to_largest_of_pairs`] in plain loops, without the rows that no window has.
+    fn back_to_largest[I, T: (Float)](
         x: &[T],
         width: usize,
         columns: usize,
         upstream: &[T],
         back: &mut [T],
     ) {
-        let covered = upstream.len() / columns.max(1) * 2 * width;
-        back[covered..].fill(T::ZERO);
-        let rows = x.chunks_exact(2 * width).zip(back[..covered].chunks_exact_mut(2 * width));
+        let rows = x.chunks_exact(2 * width).zip(back.chunks_exact_mut(2 * width));
         for ((x, back), upstream) in rows.zip(upstream.chunks_exact(columns)) {
             let (top, bottom) = x.split_at(width);
             let (back_top, back_bottom) = back.split_at_mut(width);
-            back_top[2 * columns..].fill(T::ZERO);
-            back_bottom[2 * columns..].fill(T::ZERO);
+            // One pixel at most, for which nobody should be called.
+            for (top, bottom) in back_top[2 * columns..].iter_mut().zip(&mut back_bottom[2 * columns..]) {
+                (*top, *bottom) = (T::ZERO, T::ZERO);
+            }
             for first in (0..columns).step_by(PART) {
                 let count = PART.min(columns - first);
                 let pixels = 2 * first..2 * (first + count);
@@ -92,7 +151,6 @@ fn interleave<T: Float>(even: &[T; PART], odd: &[T; PART], to: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::level::Level;
 
     /// The first of a window's largest pixels, one by one.
     fn first_largest(x: &[f32], width: usize, row: usize, column: usize) -> usize {
@@ -105,7 +163,7 @@ mod tests {
 
     #[test]
     fn every_window_gives_its_first_largest_pixel_and_its_gradient_goes_there_whatever_the_width() {
-        for (height, width) in [(2, 2), (5, 7), (26, 26), (4, 37), (3, 64)] {
+        for (height, width) in [(2, 2), (5, 7), (26, 26), (4, 33), (4, 37), (3, 64), (6, 99)] {
             let (rows, columns) = (height / 2, width / 2);
             // Few values, so that there are equals; some NaN.
             let value = |i: usize| if i % 11 == 3 { f32::NAN } else { (i * 7 % 5) as f32 - 2.0 };

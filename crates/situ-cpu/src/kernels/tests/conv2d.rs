@@ -240,6 +240,10 @@ fn convolutions_of_more_than_one_block_are_right() {
         ([1, 3, 90, 80], [2, 3, 3], [1; 2], [30, 25], same(20), 1),
         ([9, 20, 5, 4], [18, 3, 3], [1; 2], [1; 2], same(1), 2),
         ([1, 1, 3, 3], [1, 2, 2], [5; 2], [1; 2], same(0), 1),
+        ([2, 64, 8, 9], [33, 3, 3], [1; 2], [1; 2], same(2), 1),
+        ([1, 66, 10, 20], [18, 3, 3], [1; 2], [3; 2], [[3, 0], [0, 3]], 1),
+        ([1, 70, 3, 17], [32, 5, 5], [2, 3], [1; 2], same(4), 1),
+        ([2, 40, 6, 19], [40, 5, 3], [1; 2], [1; 2], same(2), 40),
     ] {
         for format in FORMATS {
             let shapes = Shapes::new(x, f, stride, dilation, padding, groups, format).unwrap();
@@ -254,9 +258,9 @@ fn convolutions_of_more_than_one_block_are_right() {
 #[test]
 fn nothing_is_skipped_because_it_is_zero() {
     let noise = &mut Noise(13);
-    for (groups, filters) in [(1, 5), (1, 20), (4, 4), (2, 34)] {
+    for (groups, filters, channels) in [(1, 5, 4), (1, 20, 4), (4, 4, 4), (2, 34, 4), (1, 70, 66)] {
         for (stride, format) in [(1, FORMATS[0]), (2, FORMATS[0]), (1, FORMATS[1]), (3, FORMATS[1])] {
-            let x = [2, 4, 7, 9];
+            let x = [2, channels, 7, 9];
             let shapes =
                 Shapes::new(x, [filters, 3, 2], [stride; 2], [1, 2], [[2, 1], [1, 3]], groups, format);
             let shapes = shapes.unwrap();
