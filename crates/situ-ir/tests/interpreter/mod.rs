@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 mod element;
+mod images;
 mod ops;
 
 pub use ops::apply;

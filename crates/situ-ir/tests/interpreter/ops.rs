@@ -1,6 +1,7 @@
 //! Ops on whole tensors.
 
 use super::element::{binary, cast, unary};
+use super::images;
 use super::{Array, made, rounded};
 use situ_core::{DType, Scalar, Shape, TensorType};
 use situ_ir::Op;
@@ -25,6 +26,8 @@ pub fn apply(op: &Op, inputs: &[Array], types: &[TensorType]) -> Vec<Array> {
                 None => sum,
             }
         }
+        Op::Pool2d(op) => images::pool(op, &inputs[0], ty),
+        Op::Pool2dByInput(op) => images::pool_by_input(&op.pool, &inputs[0], &inputs[1]),
         Op::Reduce(op) => reduce(op, &inputs[0], ty),
         Op::Softmax(op) => {
             let axis = usize::from(op.axis);

@@ -141,15 +141,28 @@ fn the_mask_of_a_relu_before_pooling_is_taken_of_the_pooled_images() {
     let text = "\
 function(%0: f32[1, 1, 6, 6], %1: f32[1, 1, 3, 3]) {
   %2 = relu(%0)
-  %3 = max_pool2d(%2) {stride=[2, 2], size=[2, 2]}
-  %4 = max_pool2d_by_input(%2, %1) {stride=[2, 2], size=[2, 2]}
+  %3 = max_pool2d(%2) {stride=[2, 2], dilation=[1, 1], padding=[0, 0, 0, 0], size=[2, 2]}
+  %4 = max_pool2d_by_input(%2, %1) {stride=[2, 2], dilation=[1, 1], padding=[0, 0, 0, 0], size=[2, 2]}
   %5 = fill() {value=f32(0.0), shape=[]}
   %6 = greater(%2, %5)
   %7 = where(%6, %4, %5)
   return %3, %7
 }";
     let (after, _) = cleaned("pool_masks", text);
-    assert_eq!(after, "");
+    assert_eq!(
+        after,
+        "\
+function(%0: f32[1, 1, 6, 6], %1: f32[1, 1, 3, 3]) {
+  %2 = relu(%0) : f32[1, 1, 6, 6]
+  %3 = max_pool2d(%2) {stride=[2, 2], dilation=[1, 1], padding=[0, 0, 0, 0], size=[2, 2]} : f32[1, 1, 3, 3]
+  %4 = fill() {value=f32(0.0), shape=[]} : f32[]
+  %5 = greater(%3, %4) : bool[1, 1, 3, 3]
+  %6 = where(%5, %1, %4) : f32[1, 1, 3, 3]
+  %7 = max_pool2d_by_input(%2, %6) {stride=[2, 2], dilation=[1, 1], padding=[0, 0, 0, 0], size=[2, 2]} : f32[1, 1, 6, 6]
+  return %3, %7
+}
+"
+    );
     // The gradient is wanted as it is, too; another pooling; another scope; another mask.
     let kept = |from: &str, to: &str| {
         let changed = text.replace(from, to);
@@ -164,8 +177,11 @@ function(%0: f32[1, 1, 6, 6], %1: f32[1, 1, 3, 3]) {
     );
     let at_hand = "%7 where: kept before the pooling: the pooled images are not at hand";
     has(
-        &kept("max_pool2d(%2) {stride=[2, 2], size=[2, 2]}", "max_pool2d(%2) {stride=[2, 2], size=[2, 1]}")
-            .nearly,
+        &kept(
+            "max_pool2d(%2) {stride=[2, 2], dilation=[1, 1], padding=[0, 0, 0, 0], size=[2, 2]}",
+            "max_pool2d(%2) {stride=[2, 2], dilation=[1, 1], padding=[0, 0, 0, 0], size=[2, 1]}",
+        )
+        .nearly,
         at_hand,
     );
     has(&kept("where(%6, %4, %5)", "where(%6, %4, %5) @ /GPU:0").nearly, at_hand);
