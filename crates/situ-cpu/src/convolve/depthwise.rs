@@ -101,7 +101,7 @@ pub(super) unsafe fn correlate<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, 
     let cuts = all[0].div_ceil(rows);
     exec.threads.run(of.batch * cuts, &|task| {
         let lines = range(task % cuts, rows, all[0]);
-        with_table::<T>(elements, |table| {
+        with_table(elements, |table| {
             for y in lines {
                 for windows in of.windows.iter().filter(|w| y < w.axes[0].places) {
                     // SAFETY: the caller's promise; tasks have results of their own.
@@ -114,7 +114,7 @@ pub(super) unsafe fn correlate<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, 
 }
 
 /// Calls `f` with room for a table.
-fn with_table<T: Copy>(elements: usize, f: impl FnOnce(*mut [isize; 2])) {
+fn with_table(elements: usize, f: impl FnOnce(*mut [isize; 2])) {
     with_scratch::<[isize; 2], _>(elements, |table| f(table.as_mut_ptr().cast()));
 }
 
@@ -192,7 +192,7 @@ pub(super) unsafe fn by_filter<T: Number>(exec: &Exec<'_>, of: &ByFilter<T>) -> 
     let sums = of.groups * elements;
     exec.threads.run(parts * chunks, &|task| {
         let (part, channels) = (task / chunks, range(task % chunks, CHANNELS, of.groups));
-        with_table::<T>(elements, |table| {
+        with_table(elements, |table| {
             // SAFETY: the caller's promise; tasks have sums of their own.
             unsafe {
                 let to = of.memory.add(part * sums + channels.start);

@@ -141,8 +141,9 @@ multiversion! {
         let mut finite = true;
         for i in 0..count {
             // SAFETY: as said.
-            let value = unsafe { *from.add(i) };
-            finite &= value - value == T::default();
+            let [value, same] = unsafe { [*from.add(i); 2] };
+            // A difference that is zero for numbers, and NaN for all else.
+            finite &= value - same == T::default();
         }
         finite
     }

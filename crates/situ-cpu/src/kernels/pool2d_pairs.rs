@@ -37,12 +37,12 @@ pub(super) fn back_to_largest_of_pairs<T: Float>(
     let covered = upstream.len() / columns.max(1) * 2 * width;
     back[covered..].iter_mut().for_each(|back| *back = T::ZERO);
     #[cfg(target_arch = "x86_64")]
-    if let (true, Some(x), Some(upstream)) = (has_avx512(level), as_f32(x), as_f32(upstream)) {
-        if let Some(back) = as_f32_mut(&mut back[..covered]) {
-            // SAFETY: the processor has the level; rows of windows are within rows of the plane.
-            unsafe { super::pool2d_pairs_avx512::back_to_largest(x, width, columns, upstream, back) };
-            return;
-        }
+    if let (true, Some(x), Some(upstream)) = (has_avx512(level), as_f32(x), as_f32(upstream))
+        && let Some(back) = as_f32_mut(&mut back[..covered])
+    {
+        // SAFETY: the processor has the level; rows of windows are within rows of the plane.
+        unsafe { super::pool2d_pairs_avx512::back_to_largest(x, width, columns, upstream, back) };
+        return;
     }
     back_to_largest(level, x, width, columns, upstream, &mut back[..covered]);
 }
