@@ -58,7 +58,7 @@ impl Expectations {
         self.and(Condition::NoFallback)
     }
 
-    /// No function is traced again for other shapes or dtypes. (A first trace is none.)
+    /// No function is compiled again for other shapes or dtypes, with or without a new trace. (A first time is none.)
     pub fn no_retrace(self) -> Expectations {
         self.and(Condition::NoRetrace)
     }
@@ -127,7 +127,7 @@ impl Condition {
                 format!("{name} fell back to {device}, {}×: {} ({})", f.count, f.reason, f.source)
             })),
             Condition::NoRetrace => violations.extend(
-                record.retraces.iter().map(|r| format!("{} was traced again: {}", r.function, r.cause)),
+                record.retraces.iter().map(|r| format!("{} was compiled again: {}", r.function, r.cause)),
             ),
             Condition::NoCopy => {
                 let implicit = record.copies.iter().filter(|c| c.cause == CopyCause::Implicit);

@@ -11,7 +11,7 @@ const ROWS: usize = 12;
 const OPS: &str = "Ops, by time";
 
 impl Record {
-    /// Everything worth reading, as text: devices, calls, ops, copies, what fell back or was traced again, and what to do.
+    /// Everything worth reading, as text: devices, calls, ops, copies, what fell back or was compiled again, and what to do.
     pub fn tables(&self) -> String {
         let mut out = String::new();
         let title = if self.title.is_empty() { "A record" } else { &self.title };
@@ -32,7 +32,7 @@ impl Record {
             (OPS, self.op_table()),
             ("Copies, by bytes", self.copy_table()),
             ("Fallbacks", self.fallback_table()),
-            ("Traced again", self.retrace_table()),
+            ("Compiled again", self.retrace_table()),
             ("Placed anew", self.replacement_table()),
         ] {
             if !table.rows.is_empty() {

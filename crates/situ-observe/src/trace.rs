@@ -78,7 +78,7 @@ impl Record {
         }
         for retrace in &self.retraces {
             events.push(json!({
-                "ph": "i", "s": "p", "name": format!("{} is traced again", retrace.function), "pid": PROGRAM, "tid": 0,
+                "ph": "i", "s": "p", "name": format!("{} is compiled again", retrace.function), "pid": PROGRAM, "tid": 0,
                 "ts": micro(retrace.time), "args": { "because": retrace.cause },
             }));
         }

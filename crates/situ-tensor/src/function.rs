@@ -354,7 +354,7 @@ impl Function {
             None => current_runtime(),
         };
         let begun = Instant::now();
-        let (recorded, traced) = self.recorded(&types)?;
+        let (recorded, changed) = self.recorded(&types)?;
         let variables: Vec<DeviceId> = recorded.variables.iter().map(|v| v.device()).collect();
         let movable: Vec<bool> = recorded.variables.iter().map(|v| v.is_movable()).collect();
         let like = like.iter().filter(|v| v.recorded.holds_what(&recorded));
@@ -373,7 +373,7 @@ impl Function {
             before: before.map(|v| &v.compiled),
             like: &like,
         })?;
-        if let Some(cause) = traced {
+        if let Some(cause) = changed {
             let (traces, took) = (self.traces(), begun.elapsed());
             let again = || TracedAgain::now(self.name.clone(), traces, types.to_vec(), cause, took);
             runtime.note(|| Entry::Traced(again()));
@@ -401,17 +401,18 @@ impl Function {
         self.trace(types).map(Arc::new)
     }
 
-    /// The trace for a signature: one that is there, for these sizes or for any, or a new one, and then why the one before did not do.
+    /// The trace for a signature: one that is there, for these sizes or for any, or a new one. Where the signature is another than those
+    /// that there are, with how it differs: it is compiled for it, traced anew or not.
     fn recorded(&self, types: &[TensorType]) -> Result<(Arc<Recorded>, Option<String>)> {
         let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
         if let Some(variant) = known.iter().find(|v| v.types.as_slice() == types) {
             return Ok((variant.recorded.clone(), None));
         }
+        let cause = known.last().map(|v| change(&v.types, types));
         let of_ranks = known.iter().rev().find(|v| has_ranks(&v.types, types.iter().copied()));
         if let Some(recorded) = of_ranks.and_then(|v| v.recorded.for_types(types)) {
-            return Ok((Arc::new(recorded), None));
+            return Ok((Arc::new(recorded), cause));
         }
-        let cause = known.last().map(|v| change(&v.types, types));
         drop(known);
         let recorded = self.trace(types)?;
         if self.traces.fetch_add(1, Relaxed) + 1 == MANY_TRACES {

@@ -1,4 +1,4 @@
-//! Functions that are traced again and again.
+//! Functions that are compiled again and again for other shapes.
 
 use crate::record::{Finding, FindingKind, Record, Retrace};
 use situ_core::reason::seconds;
@@ -15,7 +15,7 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
         let together: f64 = list.iter().map(|r| r.seconds).sum();
         let last = list[list.len() - 1];
         let text = format!(
-            "{function} was traced and compiled anew {}, {} together: {}. Pad to one shape, or leave out the last, smaller batch.",
+            "{function} was compiled anew {}, {} together: {}. Pad to one shape, call it through `Function::bucketed`, or leave out the last, smaller batch.",
             if list.len() == 1 { "once".to_string() } else { format!("{} times", list.len()) },
             seconds(together),
             last.cause,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A function that was traced again.
+/// A function that was compiled again, for another signature.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Retrace {
     /// When.
@@ -11,11 +11,11 @@ pub struct Retrace {
     pub function: String,
     /// How often it was traced by then.
     pub traces: usize,
-    /// The types it was traced for.
+    /// The types it was compiled for.
     pub signature: String,
     /// Why what was there did not do: which argument has another shape or dtype.
     pub cause: String,
-    /// How long tracing and compiling took.
+    /// How long compiling took, and tracing if it was traced anew.
     pub seconds: f64,
 }
 
@@ -66,7 +66,7 @@ pub enum FindingKind {
     RepeatedCopy,
     /// A device stands still most of the time.
     Idle,
-    /// A function is traced again and again.
+    /// A function is compiled again and again.
     Retraces,
     /// Predictions are far from what was measured.
     Drift,

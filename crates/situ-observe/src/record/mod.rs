@@ -96,7 +96,7 @@ pub struct Record {
     pub waits: Vec<Wait>,
     /// Memory over time: a sample whenever it was seen to have changed.
     pub memory: Vec<MemorySample>,
-    /// Functions that were traced again.
+    /// Functions that were compiled again, for other signatures.
     pub retraces: Vec<Retrace>,
     /// Functions that were placed anew for what was measured.
     pub replacements: Vec<Replacement>,

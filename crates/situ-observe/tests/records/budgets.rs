@@ -62,7 +62,7 @@ fn fallbacks_and_retraces_can_be_ruled_out() -> Result<()> {
         assert!(list[0].contains("exp fell back to CPU:0") && list[0].contains("no f64 kernel"), "{list:?}");
         let other = tensor([1.0f64, 2.0])?;
         let list = violations(expect(|e| e.no_retrace()).during(|| f.call(&other)));
-        assert!(list[0].contains("traced again: argument 0 is f64[2], before it was f64[1]"), "{list:?}");
+        assert!(list[0].contains("compiled again: argument 0 is f64[2], before it was f64[1]"), "{list:?}");
         Ok(())
     })
 }

@@ -23,7 +23,7 @@ pub enum Entry {
     Fallback(FallbackEntry),
     /// Memory was looked at.
     Memory(MemoryEntry),
-    /// A function was traced again.
+    /// A function was compiled again, for another signature.
     Traced(TracedAgain),
     /// A function was placed anew.
     Placed(PlacedAgain),
@@ -189,7 +189,7 @@ impl MemoryEntry {
     }
 }
 
-/// A function that was traced again.
+/// A function that was compiled again, for another signature.
 #[derive(Clone, Debug)]
 pub struct TracedAgain {
     /// The function.

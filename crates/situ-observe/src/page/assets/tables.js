@@ -18,7 +18,7 @@ function summarySection() {
 
 const FINDINGS = {
   fallback: 'Ran elsewhere than asked', scope: 'A scope costs time', repeated_copy: 'The same bytes are copied again and again', idle: 'A device mostly waits',
-  retraces: 'Traced again and again', drift: 'Times are not as predicted', memory: 'Memory is short', eager: 'Ops run one by one',
+  retraces: 'Compiled again and again', drift: 'Times are not as predicted', memory: 'Memory is short', eager: 'Ops run one by one',
 };
 
 function findingSection() {
@@ -93,7 +93,7 @@ function eventSection() {
   const body = one('#events .body');
   const part = (title, content) => body.append(make('h3', {}, title), content);
   if (data.fallbacks.length) part('Ran elsewhere than asked', table([['op', 'name'], ['asked for', ''], ['ran on', ''], ['times', 'number'], ['why', 'name'], ['line', 'line wide']], data.fallbacks.map((f) => [fullName(f), f.wanted, on(f.device), f.count, f.reason, f.source])));
-  if (data.retraces.length) part('Traced again', table([['at', 'number'], ['function', 'name'], ['took', 'number'], ['why', 'name']], data.retraces.map((r) => [time(r.time * 1e9), r.function, time(r.seconds * 1e9), r.cause])));
+  if (data.retraces.length) part('Compiled again', table([['at', 'number'], ['function', 'name'], ['took', 'number'], ['why', 'name']], data.retraces.map((r) => [time(r.time * 1e9), r.function, time(r.seconds * 1e9), r.cause])));
   if (data.replacements.length) part('Placed anew', table([['at', 'number'], ['function', 'name'], ['before', 'number'], ['after', 'number'], ['why', 'name']], data.replacements.map((r) => [time(r.time * 1e9), r.function, time(r.before * 1e9), time(r.after * 1e9), r.cause])));
   if (!body.children.length) one('#events').remove();
 }
