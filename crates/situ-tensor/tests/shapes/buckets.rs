@@ -14,7 +14,8 @@ fn independent() -> Result<Vec<(&'static str, Function, Function)>> {
     let table = ramp(&[7, 4], DType::F32)?;
     let scale = ramp(&[6], DType::F32)?;
     type Body = Box<dyn Fn(&Tensor) -> Result<Tensor> + Send + Sync>;
-    let bodies: Vec<(&'static str, Box<dyn Fn() -> Body>)> = vec![
+    type Named = (&'static str, Box<dyn Fn() -> Body>);
+    let bodies: Vec<Named> = vec![
         (
             "dense",
             Box::new(move || {
@@ -77,7 +78,8 @@ fn a_filled_up_batch_gives_the_bits_of_the_batch() -> Result<()> {
 
 #[test]
 fn what_mixes_rows_is_refused_with_its_line() -> Result<()> {
-    let bad: &[(&str, fn(&Tensor) -> Result<Tensor>)] = &[
+    type Named = (&'static str, fn(&Tensor) -> Result<Tensor>);
+    let bad: &[Named] = &[
         ("mean", |x| x.mean(&[0])),
         ("mean", |x| x.sub(&x.mean_keep(&[0])?)),
         ("sum", |x| x.sum(&[])),

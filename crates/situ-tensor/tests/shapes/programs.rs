@@ -27,8 +27,9 @@ enum Step {
 fn program(seed: u64) -> Vec<Step> {
     let mut noise = Noise::named(&format!("shapes {seed}"));
     let mut steps = Vec::new();
-    let mut values = 2;
-    for _ in 0..3 + seed % 12 {
+    for step in 0..3 + seed as usize % 12 {
+        // Two inputs, and the result of each step before.
+        let values = 2 + step;
         let [a, b, c] = [(); 3].map(|()| noise.below(values));
         let kind = noise.below(if seed.is_multiple_of(3) { 16 } else { 13 });
         let which = noise.below(8);
@@ -36,7 +37,7 @@ fn program(seed: u64) -> Vec<Step> {
             0 | 1 => Step::Unary(which, a),
             2..=4 => Step::Binary(which, a, b),
             5 => Step::Where(a, b, c),
-            6 | 7 => Step::Reduce(which, a, which % 2 == 0),
+            6 | 7 => Step::Reduce(which, a, which.is_multiple_of(2)),
             8 => Step::Softmax(a),
             9 => Step::Products(a),
             10 => Step::Constant(which as f32 / 2.0 - 1.0),
@@ -46,7 +47,6 @@ fn program(seed: u64) -> Vec<Step> {
             14 => Step::Branch(a, b),
             _ => Step::Captured(a, b),
         });
-        values += 1;
     }
     steps
 }
