@@ -193,7 +193,7 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
         reads: round.reads,
         // Bools are packed where they are the result, and words where they are partial.
         bytes: round.elem == Elem::Bool && cuts == 1,
-        one_axis: round.reduced.rank == 1,
+        axes: round.reduced.rank.min(3) as u8,
         team,
     };
     let pipeline = run.pipeline(PipelineKey::new("reduce", form), || source(&form))?;
@@ -217,8 +217,8 @@ struct Form {
     reads: From,
     /// Whether results are packed bytes.
     bytes: bool,
-    /// Whether the reduced axes are one.
-    one_axis: bool,
+    /// How many axes are reduced, of which three stand for more.
+    axes: u8,
     team: Team,
 }
 
@@ -290,28 +290,33 @@ fn source(form: &Form) -> Source {
     }
     text += &format!("alias Acc = {};\n", way.acc);
     text += include_str!("wgsl/reduce.wgsl");
-    text += if form.one_axis {
-        "fn reduced(r: u32) -> u32 { return r * params.w[3].w; }\n"
-    } else {
-        include_str!("wgsl/reduce_axes.wgsl")
+    text += match form.axes {
+        1 => include_str!("wgsl/reduce_one_axis.wgsl"),
+        2 => include_str!("wgsl/reduce_two_axes.wgsl"),
+        _ => include_str!("wgsl/reduce_axes.wgsl"),
     };
-    let load = match form.reads {
-        From::Partial if elem == Elem::Bool => "b0[base + reduced(r)] != 0u".into(),
-        From::Input | From::Partial | From::Positions => elem.load("b0", "(base + reduced(r))"),
+    let load = |from: &str| match form.reads {
+        From::Partial if elem == Elem::Bool => format!("b0[{from}] != 0u"),
+        From::Input | From::Partial | From::Positions => elem.load("b0", from),
     };
     // Partial results of a row lie as far apart as there are rows.
     let position =
         if form.reads == From::Positions { "b1[params.w[1].y + i * params.w[2].y + row]" } else { "i" };
+    // Where an element is follows from its number; of those that are looked up by position it has to be found.
+    let walked = if form.reads == From::Positions { "reduced(r)" } else { "offset(at)" };
     text += &format!(
-        "fn item_at(base: u32, row: u32, i: u32) -> Acc {{ let r = {position}; let x = {load}; return {}; }}
+        "fn item_at(base: u32, row: u32, i: u32) -> Acc {{ let r = {position}; let x = {}; return {item}; }}
+fn item_from(base: u32, row: u32, i: u32, at: vec2<u32>) -> Acc {{ let r = {position}; let x = {}; return {item}; }}
 fn join(a: Acc, b: Acc) -> Acc {{ return {}; }}
 fn finish(a: Acc) -> u32 {{ return {}; }}
 fn start(base: u32, row: u32, first: u32) -> Acc {{ return {}; }}
 ",
-        way.item,
+        load("(base + reduced(r))"),
+        load(&format!("(base + {walked})")),
         way.join,
         way.finish,
         way.start.replace("item(first)", "item_at(base, row, first)"),
+        item = way.item,
     );
     let inputs = if form.reads == From::Positions { 2 } else { 1 };
     match team {
