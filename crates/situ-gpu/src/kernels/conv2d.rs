@@ -1,17 +1,11 @@
-//! Convolutions and their gradients: one invocation for each element of the result, straight from memory.
-//!
-//! Loops that are too long for one invocation are cut into boxes, which add to the result one after the other. The gradient by
-//! the filter has few elements and sums over all pixels: those are shared by parts, whose sums are added in a second round.
-//!
-//! Honest, and not tuned: a convolution reads each pixel once for every filter. Large ones deserve tiles as matmul has them.
+//! Convolutions and their gradients: implicit products, but where those would have next to nothing to share.
 
 use super::Kernel;
-use super::boxes::Boxes;
-use super::run::{Params, Run, element_offset, groups_for};
-use super::shader::{Elem, per_output};
+use super::conv2d_by_element::{self as by_element, Share};
+use super::implicit::{self, Cut, Product};
+use super::run::{Params, Run, element_offset};
 use crate::borders::Borders;
 use crate::fault::Fault;
-use crate::pipelines::PipelineKey;
 use situ_core::{DType, Error, TensorType};
 use situ_device::{Check, Registry};
 use situ_ir::ops::conv2d::{Conv2d, ConvSizes};
@@ -19,15 +13,13 @@ use situ_ir::ops::window::{Format, Image, Window};
 use situ_ir::{Op, OpKind};
 use std::sync::Arc;
 
-/// Bytes of the workspace that parts of the gradient by the filter may take.
-const PARTS_BYTES: usize = 64 << 20;
-/// Up to so many pixels are summed by one invocation where there is no need for more.
-const FEW_PIXELS: usize = 512;
+/// Dispatches that a gradient by the image may take, one for each phase of its strides.
+const MANY_PHASES: usize = 64;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     let kernel = |launch| Kernel::new(launch).accepting(|_, _, layout| layout.is_dense());
-    registry.add(OpKind::Conv2d, &[DType::F32], kernel(convolve));
-    registry.add(OpKind::Conv2dByInput, &[DType::F32], kernel(convolve));
+    registry.add(OpKind::Conv2d, &[DType::F32], kernel(forward));
+    registry.add(OpKind::Conv2dByInput, &[DType::F32], kernel(by_input));
     registry.add(OpKind::Conv2dByFilter, &[DType::F32], kernel(by_filter).with_workspace(workspace));
 }
 
@@ -58,170 +50,91 @@ pub(super) fn params(
         .axis(5, [last, input.batch as u32, 0, 0])
 }
 
-/// The parameters of a convolution whose result has so many elements.
-fn conv_params(run: &Run<'_>, conv: &Conv2d, sizes: &ConvSizes, elements: usize) -> Params {
-    let ConvSizes { input, filter, output } = sizes;
-    let [before_rows, before_columns] = conv.window.padding.map(|p| p[0] as u32);
-    let more = [before_rows, before_columns, conv.groups as u32, (filter.out / conv.groups) as u32];
-    let words = [elements as u32, filter.taken as u32, filter.size[0] as u32, filter.size[1] as u32];
-    let strides = conv.window.format.filter_strides(filter).map(|n| n as u32);
-    params(run, &conv.window, words, more, input, output).axis(3, strides)
+fn types(run: &Run<'_>) -> [TensorType; 2] {
+    [run.input(0).tensor_type(), run.input(1).tensor_type()]
 }
 
-fn source(text: &str) -> String {
-    [include_str!("wgsl/conv2d.wgsl"), include_str!("wgsl/conv2d_before.wgsl"), text].concat()
+/// Queues a product of the two inputs that makes the output.
+fn whole(run: &Run<'_>, product: &Product) -> Result<(), Fault> {
+    let args = [run.input(0), run.input(1), run.output()];
+    let blocks = [run.block(args[0])?, run.block(args[1])?, run.block(args[2])?];
+    let cut = Cut::whole(product, run.borders());
+    implicit::run(run, product, cut, &blocks, args.map(element_offset), 0)
 }
 
-fn convolve(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
-    let types = [run.input(0).tensor_type(), run.input(1).tensor_type()];
-    let (conv, sizes, name, text) = match run.call.op {
-        Op::Conv2d(conv) => {
-            let sizes = conv.sizes("conv2d", &types, &types[0], &types[1]);
-            (conv, sizes, "conv2d", include_str!("wgsl/conv2d_forward.wgsl"))
-        }
-        Op::Conv2dByInput(op) => {
-            (&op.conv, op.sizes(&types), "conv2d_by_input", include_str!("wgsl/conv2d_by_input.wgsl"))
-        }
-        _ => return Err(Fault::Internal("not a convolution".into())),
+fn forward(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    let Op::Conv2d(conv) = run.call.op else { return Err(Fault::Internal("not a convolution".into())) };
+    let types = types(run);
+    let sizes = conv.sizes("conv2d", &types, &types[0], &types[1]).map_err(internal)?;
+    whole(run, &Product::forward(conv, &sizes)).map(|()| None)
+}
+
+fn by_input(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    let Op::Conv2dByInput(op) = run.call.op else {
+        return Err(Fault::Internal("not a gradient by an image".into()));
     };
-    let sizes = sizes.map_err(internal)?;
-    let elements = run.output().layout.shape().elements();
-    let params = conv_params(run, conv, &sizes, elements);
-    let filter = &sizes.filter;
-    let channels = if matches!(run.call.op, Op::Conv2d(_)) { filter.taken } else { filter.out / conv.groups };
-    let boxes = Boxes::of([channels, filter.size[0], filter.size[1]], run.borders());
-    let pipeline =
-        run.pipeline(PipelineKey::new(name, ()), || per_output(Elem::F32, 2, false, &source(text)))?;
-    let blocks = [run.block(run.input(0))?, run.block(run.input(1))?, run.block(run.output())?];
-    let run = run.shared_by(boxes.count());
-    for params in boxes.params(params) {
-        run.dispatch(&pipeline, &blocks, &params, groups_for(elements))?;
+    let sizes = op.sizes(&types(run)).map_err(internal)?;
+    let [down, across] = [0, 1].map(|axis| op.conv.window.stride[axis].min(sizes.input.size[axis]));
+    if down.saturating_mul(across) > MANY_PHASES {
+        return by_element::by_input(run, &op.conv, &sizes).map(|()| None);
+    }
+    let run = run.shared_by(down * across);
+    for phase in (0..down).flat_map(|y| (0..across).map(move |x| [y, x])) {
+        if let Some(product) = Product::by_input(&op.conv, &sizes, phase) {
+            whole(&run, &product)?;
+        }
     }
     Ok(None)
 }
 
-/// How the pixels of a gradient by the filter are shared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Share {
-    /// Lines of all images, and columns of a line.
-    lines: usize,
-    columns: usize,
-    /// Parts with sums of their own.
-    parts: usize,
-    /// Lines of a part and columns that one dispatch sums.
-    lines_at_once: usize,
-    columns_at_once: usize,
+/// How the gradient by a filter is made.
+enum ByFilter {
+    /// Filters of one channel each give a product of next to no columns.
+    ByElement(Share),
+    Product(Product, Cut),
 }
 
-impl Share {
-    fn of(elements: usize, lines: usize, columns: usize, borders: &Borders) -> Share {
-        // An invocation makes four elements; see `per_output`.
-        let budget = (borders.trips / 4).saturating_sub(8).max(8);
-        let columns_at_once = columns.clamp(1, budget - 4);
-        let most = (budget / (columns_at_once + 2)).max(1);
-        // Enough invocations to keep a device busy, if each has something to do.
-        let busy = if borders.software { 1 << 12 } else { 1 << 16 };
-        let wanted = if lines * columns <= FEW_PIXELS { 1 } else { busy / elements.max(1) };
-        let bytes = PARTS_BYTES.min(borders.block / 2);
-        let parts = Borders::parts(lines, most)
-            .max(wanted.min(lines))
-            .min(borders.trips / 8)
-            .min(bytes / (4 * elements).max(1))
-            .max(1);
-        let lines_at_once = lines.div_ceil(parts).clamp(1, most);
-        Share { lines, columns, parts, lines_at_once, columns_at_once }
+impl ByFilter {
+    fn choose(conv: &Conv2d, sizes: &ConvSizes, elements: usize, borders: &Borders) -> ByFilter {
+        if conv.groups > 1 && sizes.filter.out / conv.groups < 4 {
+            return ByFilter::ByElement(Share::new(elements, sizes, borders));
+        }
+        let product = Product::by_filter(conv, sizes);
+        ByFilter::Product(product, Cut::parted(&product, elements, borders))
     }
-
-    fn bytes(&self, elements: usize) -> usize {
-        if self.parts == 1 { 0 } else { 4 * self.parts * elements }
-    }
-}
-
-fn share(op: &Op, inputs: &[TensorType], elements: usize, borders: &Borders) -> Option<Share> {
-    let Op::Conv2dByFilter(op) = op else { return None };
-    let ConvSizes { output, .. } = op.sizes(inputs).ok()?;
-    Some(Share::of(elements, output.batch * output.size[0], output.size[1], borders))
 }
 
 fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
     let elements = outputs[0].shape.elements();
-    share(op, inputs, elements, borders).map_or(0, |share| share.bytes(elements))
+    let Op::Conv2dByFilter(op) = op else { return 0 };
+    let Ok(sizes) = op.sizes(inputs) else { return 0 };
+    match ByFilter::choose(&op.conv, &sizes, elements, borders) {
+        ByFilter::ByElement(share) => share.bytes(elements),
+        ByFilter::Product(_, cut) => cut.bytes(elements),
+    }
 }
 
 fn by_filter(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
-    let types = [run.input(0).tensor_type(), run.input(1).tensor_type()];
-    let elements = run.output().layout.shape().elements();
-    let (Op::Conv2dByFilter(op), Some(share)) =
-        (run.call.op, share(run.call.op, &types, elements, run.borders()))
-    else {
+    let Op::Conv2dByFilter(op) = run.call.op else {
         return Err(Fault::Internal("not a gradient by a filter".into()));
     };
-    let sizes = op.sizes(&types).map_err(internal)?;
-    let units = elements * share.parts;
+    let sizes = op.sizes(&types(run)).map_err(internal)?;
+    let elements = run.output().layout.shape().elements();
+    let (product, cut) = match ByFilter::choose(&op.conv, &sizes, elements, run.borders()) {
+        ByFilter::Product(product, cut) => (product, cut),
+        ByFilter::ByElement(share) => {
+            return by_element::by_filter(run, &op.conv, &sizes, share).map(|()| None);
+        }
+    };
+    if cut.parts == 1 {
+        return whole(run, &product).map(|()| None);
+    }
+    let (work, offset) = run.workspace()?;
+    let (images, by) = (run.input(0), run.input(1));
+    let blocks = [run.block(images)?, run.block(by)?, work];
+    let offsets = [element_offset(images), element_offset(by), offset];
+    implicit::run(run, &product, cut, &blocks, offsets, elements)?;
     let result = (run.block(run.output())?, element_offset(run.output()));
-    let (to, offset) = if share.parts == 1 { result } else { run.workspace()? };
-    let mut params = conv_params(run, &op.conv, &sizes, units);
-    params.put(1, &[element_offset(run.input(0)), element_offset(run.input(1)), 0, offset]);
-    let text = include_str!("wgsl/conv2d_by_filter.wgsl");
-    let pipeline = run.pipeline(PipelineKey::new("conv2d_by_filter", ()), || {
-        per_output(Elem::F32, 2, false, &source(text))
-    })?;
-    let blocks = [run.block(run.input(0))?, run.block(run.input(1))?, to];
-    let (lines, columns) = (share.parts * share.lines_at_once, share.columns_at_once);
-    let dispatches = Borders::parts(share.lines, lines) * Borders::parts(share.columns, columns);
-    let each = run.shared_by(dispatches);
-    let mut before = 0;
-    for line in (0..share.lines).step_by(lines) {
-        for column in (0..share.columns).step_by(columns) {
-            let end = [share.lines.min(line + lines), share.columns.min(column + columns)].map(|n| n as u32);
-            params.put(9, &[elements as u32, share.lines_at_once as u32, line as u32, end[0]]);
-            params.put(10, &[column as u32, end[1], before, 0]);
-            each.dispatch(&pipeline, &blocks, &params, groups_for(units))?;
-            before = 1;
-        }
-    }
-    if before == 0 {
-        // Nothing to sum: parts of no lines are zero.
-        params.put(9, &[elements as u32, 0, 0, 0]);
-        each.dispatch(&pipeline, &blocks, &params, groups_for(units))?;
-    }
-    if share.parts > 1 {
-        let add = run.pipeline(PipelineKey::new("add_parts", ()), || {
-            per_output(Elem::F32, 1, false, include_str!("wgsl/add_parts.wgsl"))
-        })?;
-        let params = Params::new([elements as u32, share.parts as u32, 0, 0], [offset, 0, 0, result.1]);
-        run.shared_by(64).dispatch(&add, &[to, result.0], &params, groups_for(elements))?;
-    }
+    implicit::add_parts(run, cut.parts, elements, (work, offset), result)?;
     Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_cover_all_lines_within_the_borders() {
-        let borders = Borders {
-            trips: 32767,
-            groups: 65535,
-            work: 1 << 30,
-            block: 128 << 20,
-            elements: i32::MAX as usize,
-            software: true,
-        };
-        for (elements, lines, columns) in [
-            (9, 0, 5),
-            (288, 128 * 26, 26),
-            (1, 100_000, 3),
-            (2_359_296, 256 * 14, 14),
-            (18, 6, 70_000),
-            (40 << 20, 9000, 90),
-        ] {
-            let share = Share::of(elements, lines, columns, &borders);
-            let trips = share.lines_at_once * (share.columns_at_once + 2);
-            assert!(4 * trips <= borders.trips && 4 * share.parts <= borders.trips / 2, "{share:?}");
-            assert!(share.bytes(elements) <= PARTS_BYTES, "{share:?}");
-        }
-        assert_eq!(Share::of(288, 8, 8, &borders).parts, 1, "little is summed in one go");
-    }
 }

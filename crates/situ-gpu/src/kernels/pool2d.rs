@@ -1,11 +1,12 @@
-//! Pooling and its gradient: one invocation for each element of the result.
+//! Pooling and its gradient. Small windows are for `pool2d_strips`, and so is the gradient of those that do not overlap.
 //!
-//! Windows that are too large for one invocation are cut into boxes. The gradient by the image looks back from each pixel at
-//! the windows that it was in; of small windows each pixel finds the largest anew, of others its place is kept in the workspace.
+//! Of others, there is one invocation for each element of the result. Windows that are too large for one are cut into boxes. The gradient by the
+//! image looks back from each pixel at the windows that it was in; where the largest of each stands is found once, and kept in the workspace.
 
 use super::Kernel;
 use super::boxes::Boxes;
 use super::conv2d::{internal, params};
+use super::pool2d_strips as strips;
 use super::run::{Params, Run, element_offset, groups_for};
 use super::shader::{Elem, Math, per_output};
 use crate::borders::Borders;
@@ -18,9 +19,6 @@ use situ_ir::ops::pool2d::{Pool2d, PoolKind};
 use situ_ir::ops::window::Image;
 use situ_ir::{Op, OpKind};
 use std::sync::Arc;
-
-/// Windows of up to so many elements are looked through once for each of them.
-const SMALL_WINDOW: usize = 16;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     let kernel = |launch| Kernel::new(launch).accepting(|_, _, layout| layout.is_dense());
@@ -64,15 +62,14 @@ fn each(
 fn forward(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Op::Pool2d(pool) = run.call.op else { return Err(Fault::Internal("not pooling".into())) };
     let [input, output] = pool.sizes("pool2d", &[run.input(0).tensor_type()]).map_err(internal)?;
+    let blocks = [run.block(run.input(0))?, run.block(run.output())?];
+    if strips::is_small(pool) {
+        return strips::forward(run, pool, [&input, &output], &blocks).map(|()| None);
+    }
     let elements = run.output().layout.shape().elements();
     let how = common(run, pool, [&input, &output], elements);
-    let blocks = [run.block(run.input(0))?, run.block(run.output())?];
     each(run, "pool2d", include_str!("wgsl/pool2d_forward.wgsl"), how, &blocks, elements)?;
     Ok(None)
-}
-
-fn is_small(pool: &Pool2d) -> bool {
-    pool.size[0] * pool.size[1] <= SMALL_WINDOW
 }
 
 fn places(image: &Image) -> usize {
@@ -82,7 +79,9 @@ fn places(image: &Image) -> usize {
 fn workspace(_: &Borders, op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
     let Op::Pool2dByInput(op) = op else { return 0 };
     match op.pool.sizes("pool2d_by_input", &inputs[..1]) {
-        Ok([_, output]) if op.pool.kind == PoolKind::Max && !is_small(&op.pool) => 4 * places(&output),
+        Ok([_, output]) if op.pool.kind == PoolKind::Max && !strips::is_apart(&op.pool) => {
+            4 * places(&output)
+        }
         _ => 0,
     }
 }
@@ -92,16 +91,13 @@ fn by_input(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let pool = &op.pool;
     let (images, by, result) = (run.input(0), run.input(1), run.output());
     let [input, output] = pool.sizes("pool2d_by_input", &[images.tensor_type()]).map_err(internal)?;
+    let (images_block, by_block, result_block) = (run.block(images)?, run.block(by)?, run.block(result)?);
+    if strips::is_apart(pool) {
+        let blocks = [images_block, by_block, result_block];
+        return strips::by_input(run, pool, [&input, &output], &blocks).map(|()| None);
+    }
     let elements = result.layout.shape().elements();
     let (mut params, boxes) = common(run, pool, [&input, &output], elements);
-    let (images_block, by_block, result_block) = (run.block(images)?, run.block(by)?, run.block(result)?);
-    if is_small(pool) {
-        let pipeline = run.pipeline(PipelineKey::new("pool2d_by_input", ()), || {
-            per_output(Elem::F32, 2, false, &source(include_str!("wgsl/pool2d_by_input.wgsl")))
-        })?;
-        run.dispatch(&pipeline, &[images_block, by_block, result_block], &params, groups_for(elements))?;
-        return Ok(None);
-    }
     let run = run.shared_by(2);
     let mut kept = (by_block, 0);
     if pool.kind == PoolKind::Max {

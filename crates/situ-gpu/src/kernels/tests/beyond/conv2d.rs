@@ -1,4 +1,4 @@
-//! Convolutions and their gradients with many images, channels or taps.
+//! Convolutions and their gradients with many images, channels or taps, and with strides, dilations and groups of all kinds.
 
 use super::super::harness::*;
 use situ_ir::ops::conv2d::{Conv2d, Conv2dByFilter, Conv2dByInput};
@@ -167,6 +167,86 @@ fn many_images_channels_and_taps_are_all_counted() {
             }
             let format = if case.batch % 2 == 0 { Format::ChannelsLast } else { Format::ChannelsFirst };
             check(&case, format, [&numbers(i, 1), &numbers(f, 2), &numbers(r, 3)], false);
+        }
+    });
+}
+
+#[test]
+fn strides_dilations_and_groups_in_either_format() {
+    on_both_paths(|| {
+        for case in [
+            // Channels and pixels around the sides of blocks and tiles.
+            Case { batch: 2, taken: 17, out: 70, image: [13, 11], padding: 1, ..PLAIN },
+            Case { batch: 3, taken: 3, out: 130, image: [9, 9], filter: [1, 1], ..PLAIN },
+            Case { batch: 2, taken: 33, out: 5, image: [7, 19], filter: [2, 3], ..PLAIN },
+            // Taps that some pixels never met, and strides that share a divisor with the dilation.
+            Case { batch: 2, taken: 3, out: 6, image: [12, 13], stride: 2, padding: 1, ..PLAIN },
+            Case { batch: 2, taken: 4, out: 5, image: [16, 15], stride: 2, dilation: 2, padding: 2, ..PLAIN },
+            Case {
+                batch: 1,
+                taken: 4,
+                out: 9,
+                image: [17, 16],
+                filter: [2, 2],
+                stride: 3,
+                padding: 1,
+                ..PLAIN
+            },
+            Case {
+                batch: 2,
+                taken: 2,
+                out: 4,
+                image: [29, 30],
+                filter: [4, 3],
+                stride: 4,
+                dilation: 6,
+                padding: 7,
+                ..PLAIN
+            },
+            Case { batch: 2, taken: 5, out: 8, image: [10, 10], filter: [1, 1], stride: 2, ..PLAIN },
+            // More phases than there are dispatches for, and strides longer than images.
+            Case { batch: 2, taken: 3, out: 4, image: [30, 28], filter: [9, 9], stride: 9, ..PLAIN },
+            Case { batch: 2, taken: 3, out: 4, image: [5, 4], stride: 7, padding: 1, ..PLAIN },
+            // Groups, and filters that see one channel.
+            Case { batch: 2, taken: 5, out: 36, groups: 4, image: [10, 9], padding: 1, ..PLAIN },
+            Case { batch: 2, taken: 8, out: 64, groups: 8, image: [8, 8], stride: 2, padding: 1, ..PLAIN },
+            Case { batch: 3, taken: 1, out: 37, groups: 37, image: [12, 11], padding: 1, ..PLAIN },
+            Case {
+                batch: 3,
+                taken: 1,
+                out: 12,
+                groups: 6,
+                image: [9, 12],
+                stride: 2,
+                dilation: 2,
+                padding: 2,
+                ..PLAIN
+            },
+        ] {
+            let (i, f, r) = (count(&case.images()), count(&case.filters()), count(&case.results()));
+            for format in [Format::ChannelsFirst, Format::ChannelsLast] {
+                check(&case, format, [&numbers(i, 1), &numbers(f, 2), &numbers(r, 3)], false);
+            }
+        }
+    });
+}
+
+#[test]
+fn padding_is_zeros_that_are_multiplied_and_what_is_infinite_stays_so() {
+    on_both_paths(|| {
+        let case = Case { taken: 1, out: 9, image: [4, 5], padding: 1, ..PLAIN };
+        let mut filters = vec![1f32; 81];
+        filters[0] = f32::INFINITY;
+        let (images, filters) =
+            (Tensor::new(&[1, 1, 4, 5], &[1f32; 20]), Tensor::new(&[9, 1, 3, 3], &filters));
+        let got: Vec<f32> = run(case.conv(Format::ChannelsFirst), &[&images, &filters]).read();
+        for (place, x) in got.iter().enumerate() {
+            let (channel, y, x_at) = (place / 20, place % 20 / 5, place % 5);
+            match channel {
+                0 if y == 0 || x_at == 0 => assert!(x.is_nan(), "{place}: {x}"),
+                0 => assert!(*x == f32::INFINITY, "{place}: {x}"),
+                _ => assert!(x.is_finite(), "{place}: {x}"),
+            }
         }
     });
 }
