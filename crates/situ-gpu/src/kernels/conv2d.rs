@@ -88,6 +88,7 @@ fn by_input(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
 }
 
 /// How the gradient by a filter is made.
+#[expect(clippy::large_enum_variant, reason = "it lives for one launch, on the stack: a box would allocate")]
 enum ByFilter {
     /// Filters of one channel each give a product of next to no columns.
     ByElement(Share),
