@@ -55,6 +55,7 @@ sanitize: setup
 
 lint:
 	$(CARGO) fmt --all --check
+	@! git ls-files '*.rs' | LC_ALL=C.UTF-8 xargs grep -nE '^.{111,}$$' | grep -E '^[^:]*:[0-9]+: *//' || { echo 'comment lines beyond 110 columns'; false; }
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --no-deps --workspace
 

@@ -1,4 +1,5 @@
-//! The benchmark's cases on situ's eager API, as a user would write them. Names and shapes are those of `bench/cases.py`.
+//! The benchmark's cases on situ's eager API, as a user would write them. Names and shapes are those of
+//! `bench/cases.py`.
 
 use crate::{batches, convolutions, functions, training};
 use situ::{DType, Error, Function, Result, Tensor, ones, random::Generator, zeros};

@@ -1,5 +1,6 @@
-//! Convolutions and their gradients, each gradient by itself. Names are those of `bench/cases.py`: images, channels, side, filters,
-//! their side, stride, and where they are not 1 groups and dilation; half a filter of padding around. `@last` has channels last.
+//! Convolutions and their gradients, each gradient by itself. Names are those of `bench/cases.py`: images,
+//! channels, side, filters, their side, stride, and where they are not 1 groups and dilation; half a filter
+//! of padding around. `@last` has channels last.
 
 use crate::cases::{Call, dims};
 use situ::ops::Format;

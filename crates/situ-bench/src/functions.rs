@@ -1,5 +1,5 @@
-//! The cases of compiled functions: what a call costs, what a node costs, how near a fused chain is to a copy, and whether two devices
-//! work at once.
+//! The cases of compiled functions: what a call costs, what a node costs, how near a fused chain is to a
+//! copy, and whether two devices work at once.
 
 use crate::cases::Call;
 use situ::{

@@ -1,5 +1,6 @@
-//! `situ-bench THREADS`: situ at one thread count, as a worker of `bench/run.py`; the protocol is described in
-//! `bench/worker.py`. Everything runs on `CPU:0` (one case splits it in two); eagerly, but for the cases of functions.
+//! `situ-bench THREADS`: situ at one thread count, as a worker of `bench/run.py`; the protocol is described
+//! in `bench/worker.py`. Everything runs on `CPU:0` (one case splits it in two); eagerly, but for the cases
+//! of functions.
 
 mod batches;
 mod cases;

@@ -1,4 +1,5 @@
-//! The cases of training: one step of a small network and its optimizer, as a function or eagerly on the tape.
+//! The cases of training: one step of a small network and its optimizer, as a function or eagerly on the
+//! tape.
 //!
 //! The networks are those of `bench/peers/networks.py`.
 

@@ -21,16 +21,18 @@ pub(crate) enum Command {
     Doctor(Output),
     /// Measures the devices, so that placement goes by what this machine does; a few seconds each
     Calibrate(Calibrate),
-    /// What situ does, in less than a minute: training, placement, its reasons, memory limits, fallbacks, the ledger
+    /// What situ does, in less than a minute: training, placement, its reasons, memory limits, fallbacks, the
+    /// ledger
     Demo(Demo),
     /// Decides where and when each node of a cost graph runs, and why
     ///
-    /// The graph is a JSON file of devices, links, nodes and edges. The answer is a summary, or JSON with --json or --out.
-    /// Ctrl-C ends the search with the best answer so far.
+    /// The graph is a JSON file of devices, links, nodes and edges. The answer is a summary, or JSON with
+    /// --json or --out. Ctrl-C ends the search with the best answer so far.
     Place(Place),
     /// Shows a saved record: a page with its timeline, graph, memory, copies, and what to do
     View(View),
-    /// Why an op of a saved record runs where it does, what other devices would change, and what is copied for it
+    /// Why an op of a saved record runs where it does, what other devices would change, and what is copied
+    /// for it
     Why(Why),
 }
 
@@ -109,7 +111,8 @@ pub(crate) struct Calibrate {
 pub(crate) struct Place {
     /// The cost graph
     pub(crate) graph: PathBuf,
-    /// Put the graph on this machine instead of its own: a100-pcie, h100-sxm-4, rtx4090, or the file of a profile
+    /// Put the graph on this machine instead of its own: a100-pcie, h100-sxm-4, rtx4090, or the file of a
+    /// profile
     #[arg(long, value_name = "MACHINE")]
     pub(crate) machine: Option<PathBuf>,
     /// Write the answer to a file, as JSON

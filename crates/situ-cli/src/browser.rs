@@ -4,7 +4,8 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Opens a page and goes on; where there is no screen to show it on, or nothing that could, it says so and that is all.
+/// Opens a page and goes on; where there is no screen to show it on, or nothing that could, it says so and
+/// that is all.
 pub(crate) fn open(page: &Path) -> Result<()> {
     let page = page.canonicalize().with_context(|| page.display().to_string())?;
     let linux = cfg!(all(unix, not(target_os = "macos")));

@@ -1,8 +1,9 @@
 //! `situ demo`: what situ does, in less than a minute, on any machine.
 //!
-//! A Places365-sized classifier trained under three placements, where each of its ops ran and why, a dtype that the GPU has
-//! no kernel for, an allocation beyond a memory limit, and the ledger of all of it. Nothing shown is written down
-//! beforehand: every device, reason, byte and time is what the runtime says while it runs.
+//! A Places365-sized classifier trained under three placements, where each of its ops ran and why, a dtype
+//! that the GPU has no kernel for, an allocation beyond a memory limit, and the ledger of all of it. Nothing
+//! shown is written down beforehand: every device, reason, byte and time is what the runtime says while it
+//! runs.
 
 mod elsewhere;
 mod fallback;

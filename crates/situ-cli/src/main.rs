@@ -1,7 +1,7 @@
 //! The program `situ`: what devices there are, whether all is well with them, and what situ does with them.
 //!
-//! Results go to standard output, everything said to a person about them to standard error. It ends with 0, with 1
-//! where something failed or is broken, and with 2 where it was called wrongly.
+//! Results go to standard output, everything said to a person about them to standard error. It ends with 0,
+//! with 1 where something failed or is broken, and with 2 where it was called wrongly.
 
 mod args;
 mod browser;

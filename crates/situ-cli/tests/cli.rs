@@ -181,7 +181,8 @@ fn demo_trains_where_it_was_told_to_and_beside_the_gpu_where_memory_is_short() {
     assert!(!moved.is_empty() && moved.iter().all(|rule| *rule == "memory limit"), "{demo:#}");
     assert_eq!(devices_of(&trainings[2], "gradient/loss/softmax"), ["CPU:0"]);
     assert_eq!(devices_of(&trainings[2], "gradient/classifier/matmul"), ["GPU:0"]);
-    // A batch and its labels go to the GPU in each step; with the softmax beside it, logits come and their gradient goes.
+    // A batch and its labels go to the GPU in each step; with the softmax beside it, logits come and their
+    // gradient goes.
     let (batch, logits) = (1460 * 2048 * 4, 1460 * 365 * 4);
     let bytes = |training: &Value| training["bytes_moved"].as_u64().unwrap();
     assert!((batch..batch + 20_000).contains(&bytes(&trainings[1])), "{demo:#}");

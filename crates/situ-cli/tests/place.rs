@@ -188,7 +188,8 @@ fn what_is_wrong_is_said_with_its_place_and_ends_with_1() {
 #[test]
 fn ctrl_c_ends_the_search_with_the_best_answer_so_far() {
     let folder = Folder::new("stop");
-    // Two machines' worth of work in pieces that do not divide evenly: the bound is out of reach, so the search goes on.
+    // Two machines' worth of work in pieces that do not divide evenly: the bound is out of reach, so the
+    // search goes on.
     let nodes: Vec<String> = (0..40)
         .map(|i| format!(r#"{{"id": {i}, "cost": {{"cpu": {}}}}}"#, 1.0 + f64::from(i % 7) * 0.13))
         .collect();

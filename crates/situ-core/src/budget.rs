@@ -1,8 +1,8 @@
 //! Byte limits and claims on them.
 //!
-//! A [`Budget`] is the limit of one logical device; a [`Reservation`] is a claim released on drop. A budget may
-//! have a parent that is charged too: a software GPU lives in the host's memory. Who keeps claims that it could do without is enrolled
-//! with the parent, and lets go of them when another one's claim does not fit.
+//! A [`Budget`] is the limit of one logical device; a [`Reservation`] is a claim released on drop. A budget
+//! may have a parent that is charged too: a software GPU lives in the host's memory. Who keeps claims that it
+//! could do without is enrolled with the parent, and lets go of them when another one's claim does not fit.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -61,8 +61,8 @@ impl Budget {
         holders.push(holder);
     }
 
-    /// Makes room with the parent for a claim of `bytes`, if this budget's own limit has room: true if it fits both now. The caller
-    /// must hold no lock that a holder takes.
+    /// Makes room with the parent for a claim of `bytes`, if this budget's own limit has room: true if it
+    /// fits both now. The caller must hold no lock that a holder takes.
     pub fn make_room(&self, bytes: usize) -> bool {
         let Some(parent) = &self.parent else { return false };
         if self.room() < bytes {
@@ -74,8 +74,8 @@ impl Budget {
         parent.room() >= bytes
     }
 
-    /// Asks all who are enrolled with the parent to let go: true if that gave bytes back. The caller must hold no lock that a holder
-    /// takes.
+    /// Asks all who are enrolled with the parent to let go: true if that gave bytes back. The caller must
+    /// hold no lock that a holder takes.
     pub fn relieve(&self) -> bool {
         let Some(parent) = &self.parent else { return false };
         // Asked without the lock: one of them may be dropped here, or enroll another.

@@ -73,8 +73,8 @@ macro_rules! dtypes {
                 match self { $(DType::$variant => class!($class),)* }
             }
 
-            /// What NPY files call it, without the order of bytes: `f4`. bf16 is there as two bytes without a meaning, `V2`, which is
-            /// what NumPy writes for it.
+            /// What NPY files call it, without the order of bytes: `f4`. bf16 is there as two bytes without a
+            /// meaning, `V2`, which is what NumPy writes for it.
             pub const fn npy_name(self) -> &'static str {
                 match self { $(DType::$variant => $npy,)* }
             }
@@ -142,7 +142,8 @@ impl DType {
         }
     }
 
-    /// Bits of the significand of a float, the leading one among them: a whole number of so many bits is held exactly. `None` for others.
+    /// Bits of the significand of a float, the leading one among them: a whole number of so many bits is held
+    /// exactly. `None` for others.
     pub const fn significand_bits(self) -> Option<u32> {
         crate::with_element!(self, T => T::SIGNIFICAND_BITS)
     }

@@ -11,7 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong.
 ///
-/// `{:?}` prints what `{}` does: `fn main() -> Result<()>` and `unwrap` show errors so, and people need the text.
+/// `{:?}` prints what `{}` does: `fn main() -> Result<()>` and `unwrap` show errors so, and people need the
+/// text.
 #[derive(Clone, ThisError)]
 #[non_exhaustive]
 pub enum Error {

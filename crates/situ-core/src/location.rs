@@ -1,8 +1,10 @@
-//! Where a program asked for something: a line of Rust, a line of a program in another language, or a node of a model's file.
+//! Where a program asked for something: a line of Rust, a line of a program in another language, or a node of
+//! a model's file.
 //!
-//! An op is told of its [`Caller`], which costs nothing: the compiler knows the line of Rust, and nobody has asked for more. Whatever keeps
-//! the place beyond the call (a traced node, an entry of the ledger, an error) asks the caller for its [`Location`]. Only then is a
-//! front end of another language asked for the line of its own program, by [`locate_with`].
+//! An op is told of its [`Caller`], which costs nothing: the compiler knows the line of Rust, and nobody has
+//! asked for more. Whatever keeps the place beyond the call (a traced node, an entry of the ledger, an error)
+//! asks the caller for its [`Location`]. Only then is a front end of another language asked for the line of
+//! its own program, by [`locate_with`].
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -16,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A place in a program, for people: in errors, explanations, the ledger and on pages.
 ///
-/// It is small and copied freely. Places that are not Rust's are kept once for each, as long as the process lives.
+/// It is small and copied freely. Places that are not Rust's are kept once for each, as long as the process
+/// lives.
 ///
 /// ```
 /// use situ_core::Location;
@@ -179,7 +182,8 @@ impl fmt::Debug for Location {
 
 /// Who calls an op, before anybody wants to know more of it than the compiler does.
 ///
-/// It is for the call alone. What outlives the call keeps its [`Caller::location`], asked for on the thread that calls.
+/// It is for the call alone. What outlives the call keeps its [`Caller::location`], asked for on the thread
+/// that calls.
 #[derive(Clone, Copy)]
 pub struct Caller(Asked);
 
@@ -230,7 +234,8 @@ thread_local! {
     static FRONT: RefCell<Vec<(u64, Front)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the front end of this thread says; `None` also where the thread is ending, or the front end itself asks.
+/// What the front end of this thread says; `None` also where the thread is ending, or the front end itself
+/// asks.
 #[cold]
 fn asked() -> Option<Location> {
     thread_local! {
@@ -273,12 +278,14 @@ impl Drop for FrontGuard {
     }
 }
 
-/// From now on, on this thread, `front` is asked where the program is, until the guard is dropped: for front ends of other languages,
-/// whose users know nothing of lines of Rust. `None` is for what does not come from their program. The innermost is asked.
+/// From now on, on this thread, `front` is asked where the program is, until the guard is dropped: for front
+/// ends of other languages, whose users know nothing of lines of Rust. `None` is for what does not come from
+/// their program. The innermost is asked.
 ///
-/// It is asked only where a place is kept: when an op is traced or recorded, copies, falls back or fails, and never for an op that just
-/// runs. A lock of the runtime may be held meanwhile: it must not call situ, nor wait for a thread that does. What needs to wait (for an
-/// interpreter's lock, say) finds out first, and calls with [`Caller::from`] what it found.
+/// It is asked only where a place is kept: when an op is traced or recorded, copies, falls back or fails, and
+/// never for an op that just runs. A lock of the runtime may be held meanwhile: it must not call situ, nor
+/// wait for a thread that does. What needs to wait (for an interpreter's lock, say) finds out first, and
+/// calls with [`Caller::from`] what it found.
 ///
 /// A front end that has the whole thread keeps the guard in the thread's own data, or forgets it.
 ///

@@ -1,8 +1,8 @@
 //! Which process this is.
 //!
-//! A fork leaves the child with its parent's memory and none of its threads: whoever holds threads, or a driver that does, asks
-//! here whether they are still there. Promises: asking costs one load. A child made by a bare `clone` system call is not told
-//! from its parent; `fork`, as the C library has it, is.
+//! A fork leaves the child with its parent's memory and none of its threads: whoever holds threads, or a
+//! driver that does, asks here whether they are still there. Promises: asking costs one load. A child made by
+//! a bare `clone` system call is not told from its parent; `fork`, as the C library has it, is.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -34,7 +34,8 @@ fn count_forks() {
     }
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler only adds to a number, which any context allows. Where there is no memory for it, forks go unnoticed.
+        // SAFETY: the handler only adds to a number, which any context allows. Where there is no memory for
+        // it, forks go unnoticed.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
 }

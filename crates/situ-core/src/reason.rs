@@ -30,8 +30,9 @@ impl fmt::Display for Excess {
 /// The rule that decided a device, as the runtime has it.
 pub type Reason = ReasonOf<DeviceId, &'static str>;
 
-/// The rule that decided a device. The one type of reasons: `D` is how a device is named, and `W` how what else a reason tells of is,
-/// an op or what something stays with. The placer has numbers for both, the runtime names.
+/// The rule that decided a device. The one type of reasons: `D` is how a device is named, and `W` how what
+/// else a reason tells of is, an op or what something stays with. The placer has numbers for both, the
+/// runtime names.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ReasonOf<D, W> {
     /// A scope, or a call such as `to_device`, asked for this device.
@@ -50,14 +51,16 @@ pub enum ReasonOf<D, W> {
         /// The device that was asked for.
         wanted: D,
     },
-    /// The device that was asked for, or comes first by rule or by cost, has the kernel, but not for operands of this size.
+    /// The device that was asked for, or comes first by rule or by cost, has the kernel, but not for operands
+    /// of this size.
     TooLarge {
         /// The device that was asked for.
         wanted: D,
         /// What is too large, and by how much.
         excess: Excess,
     },
-    /// The device that was asked for can't be opened: its driver refuses, or its memory limit is below what it takes to run at all.
+    /// The device that was asked for can't be opened: its driver refuses, or its memory limit is below what
+    /// it takes to run at all.
     Unopened {
         /// The device that was asked for.
         wanted: D,
@@ -98,7 +101,8 @@ pub enum ReasonOf<D, W> {
         /// The device that is full.
         full: D,
     },
-    /// Another device computes it faster, but is busy with other ops: the whole function is not sooner done that way.
+    /// Another device computes it faster, but is busy with other ops: the whole function is not sooner done
+    /// that way.
     Balanced {
         /// The device that is busy.
         busy: D,
@@ -165,13 +169,14 @@ impl<D, W> ReasonOf<D, W> {
 }
 
 impl Reason {
-    /// Whether it tells of a device that something is not on: one that was asked for, or that comes first and is full or too small.
+    /// Whether it tells of a device that something is not on: one that was asked for, or that comes first and
+    /// is full or too small.
     pub fn is_fallback(&self) -> bool {
         self.wanted().is_some()
     }
 
-    /// For a fallback, the device that was asked for. It may not exist: then a part that was not said is a GPU, or
-    /// index 0.
+    /// For a fallback, the device that was asked for. It may not exist: then a part that was not said is a
+    /// GPU, or index 0.
     pub fn wanted(&self) -> Option<DeviceId> {
         match *self {
             Reason::NoKernel { wanted, .. }

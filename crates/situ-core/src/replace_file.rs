@@ -1,10 +1,10 @@
 //! Writing a file so that the old one or the new one, whole, is at its path at any moment.
 //!
-//! Promises: the content is written to a file of its own beside the path, brought to the disk, and renamed. A failure leaves what was
-//! there. A link is followed: what it points to is replaced, the link stays. What is no ordinary file (a folder, a device, a
-//! pipe) is never replaced. Two writers of one path leave the file of one of them. What a killed program left is removed by
-//! the next writer of that path.
-//! Leaves to others: the content, and files that grow while a program runs.
+//! Promises: the content is written to a file of its own beside the path, brought to the disk, and renamed. A
+//! failure leaves what was there. A link is followed: what it points to is replaced, the link stays. What is
+//! no ordinary file (a folder, a device, a pipe) is never replaced. Two writers of one path leave the file of
+//! one of them. What a killed program left is removed by the next writer of that path. Leaves to others: the
+//! content, and files that grow while a program runs.
 
 use crate::{Error, Result};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -19,7 +19,8 @@ const MAX_LINKS: usize = 40;
 const MAX_NAMES: usize = 64;
 const ENDING: &str = ".partial";
 
-/// Lets `write` fill a file beside `path`, brings it to the disk, and puts it in the place of `path`. Folders are made as needed.
+/// Lets `write` fill a file beside `path`, brings it to the disk, and puts it in the place of `path`. Folders
+/// are made as needed.
 pub fn replace_file(
     path: impl AsRef<Path>,
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
@@ -95,7 +96,8 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The file that is written first. Locked for as long as its writer lives, and removed unless it was put in its place.
+/// The file that is written first. Locked for as long as its writer lives, and removed unless it was put in
+/// its place.
 struct Beside {
     file: File,
     path: PathBuf,

@@ -1,4 +1,5 @@
-//! The rules that decide places, without what a [`Reason`](crate::Reason) has besides: what tables and files name, and readers of them ask for.
+//! The rules that decide places, without what a [`Reason`](crate::Reason) has besides: what tables and files
+//! name, and readers of them ask for.
 
 use std::fmt;
 
@@ -84,8 +85,9 @@ impl Rule {
         Rule::ALL.into_iter().find(|rule| rule.name() == name)
     }
 
-    /// Whether something is a fallback that is where it is by this rule. `asked`: a scope asked for a device; `tried`: the device that
-    /// is full was found so when it was tried, and not by a plan that keeps its limit.
+    /// Whether something is a fallback that is where it is by this rule. `asked`: a scope asked for a device;
+    /// `tried`: the device that is full was found so when it was tried, and not by a plan that keeps its
+    /// limit.
     pub fn is_fallback(self, asked: bool, tried: bool) -> bool {
         match self {
             Rule::NoKernel | Rule::Unopened | Rule::NoSuchDevice | Rule::DeviceLost => true,

@@ -78,8 +78,9 @@ impl Scalar {
         with_element!(dtype, T => T::from_whole(value).to_scalar())
     }
 
-    /// The value in another dtype, as `cast` converts it: floats to integers round toward zero and saturate, NaN is 0; integers narrow by
-    /// wrapping; to a float, the nearest, ties to even; anything to bool is "not zero".
+    /// The value in another dtype, as `cast` converts it: floats to integers round toward zero and saturate,
+    /// NaN is 0; integers narrow by wrapping; to a float, the nearest, ties to even; anything to bool is "not
+    /// zero".
     ///
     /// ```
     /// use situ_core::{DType, Scalar};
@@ -104,8 +105,8 @@ impl Scalar {
         self.to_f64().is_nan()
     }
 
-    /// `value` as a scalar of `dtype`, where the dtype has it: whole numbers in range for integers, 0 and 1 for bool. Floats round it, as a
-    /// literal does, but no finite number becomes infinite.
+    /// `value` as a scalar of `dtype`, where the dtype has it: whole numbers in range for integers, 0 and 1
+    /// for bool. Floats round it, as a literal does, but no finite number becomes infinite.
     ///
     /// ```
     /// use situ_core::{DType, Scalar};
@@ -116,7 +117,8 @@ impl Scalar {
     pub fn exact(dtype: DType, value: f64) -> Option<Scalar> {
         let held = Scalar::of(dtype, value);
         let fits = match dtype.whole_range() {
-            // The largest integers of 64 bits are no f64: what saturates to one of them would compare as equal.
+            // The largest integers of 64 bits are no f64: what saturates to one of them would compare as
+            // equal.
             Some(range) => held.to_f64() == value && range.contains(&(value as i128)),
             None => held.to_f64().is_finite() || !value.is_finite(),
         };

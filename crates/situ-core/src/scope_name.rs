@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// The names around an op's call, outermost first, and whether the op is there for a gradient.
 ///
-/// Never part of what an op means or asks for: two are always equal, so that ops of different layers can still be joined, shared and
-/// compared. Use [`ScopeName::path`] to tell them apart.
+/// Never part of what an op means or asks for: two are always equal, so that ops of different layers can
+/// still be joined, shared and compared. Use [`ScopeName::path`] to tell them apart.
 ///
 /// ```
 /// use situ_core::ScopeName;

@@ -127,7 +127,8 @@ impl Shape {
         strides
     }
 
-    /// `axis`, which may count from the end if negative, as an index; an error naming `op` where there is none.
+    /// `axis`, which may count from the end if negative, as an index; an error naming `op` where there is
+    /// none.
     pub fn axis(&self, op: &'static str, axis: isize) -> Result<usize> {
         let rank = self.rank() as isize;
         let index = if axis < 0 { axis + rank } else { axis };

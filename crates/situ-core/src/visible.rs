@@ -1,11 +1,12 @@
 //! Text from elsewhere, made fit for a terminal: control characters are written out.
 //!
-//! A name in somebody's file may hold what moves the cursor, sets a title, or turns the direction of writing. Shown as it is, it
-//! could fake lines or rewrite the screen.
+//! A name in somebody's file may hold what moves the cursor, sets a title, or turns the direction of writing.
+//! Shown as it is, it could fake lines or rewrite the screen.
 
 use std::borrow::Cow;
 
-/// Whether a character does something to a terminal, or to the order of the text around it, instead of being shown.
+/// Whether a character does something to a terminal, or to the order of the text around it, instead of being
+/// shown.
 pub fn is_hidden(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

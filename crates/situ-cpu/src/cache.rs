@@ -1,4 +1,5 @@
-//! The sizes of the caches: products are cut by the second level, and results beyond the last are written past them all.
+//! The sizes of the caches: products are cut by the second level, and results beyond the last are written
+//! past them all.
 
 use std::path::Path;
 use std::sync::OnceLock;

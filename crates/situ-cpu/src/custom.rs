@@ -1,7 +1,8 @@
 //! Kernels of ops that are not of this workspace: how they are registered, and what they work on.
 //!
-//! Promises: a kernel sees dense slices of the dtypes it asks for, or an error; no two borrows of an output exist. A kernel that panics is an
-//! error of the op. Leaves to the kernel: that results do not depend on the number of threads, for which chunks have a size that it names.
+//! Promises: a kernel sees dense slices of the dtypes it asks for, or an error; no two borrows of an output
+//! exist. A kernel that panics is an error of the op. Leaves to the kernel: that results do not depend on the
+//! number of threads, for which chunks have a size that it names.
 
 use crate::exec::{Exec, Shared};
 use situ_core::{DType, Element, Error, Result, TensorType};
@@ -12,7 +13,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// What a kernel of an op from outside works on: the dense inputs and outputs of one launch, and the device's threads.
+/// What a kernel of an op from outside works on: the dense inputs and outputs of one launch, and the device's
+/// threads.
 pub struct CpuCall<'a> {
     exec: &'a Exec<'a>,
     call: &'a Call<'a>,
@@ -59,8 +61,8 @@ impl<'a> CpuCall<'a> {
             0 => Ok(&[]),
             count => {
                 let first = self.inputs[number].cast::<T>().cast_const();
-                // SAFETY: the input is dense, has so many elements of this dtype, and nothing writes to it while the kernel runs: the kernel
-                // may not write in place.
+                // SAFETY: the input is dense, has so many elements of this dtype, and nothing writes to it
+                // while the kernel runs: the kernel may not write in place.
                 Ok(unsafe { std::slice::from_raw_parts(first, count) })
             }
         }
@@ -78,8 +80,8 @@ impl<'a> CpuCall<'a> {
         match ty.shape.elements() {
             0 => Ok(&mut []),
             count => {
-                // What was in the memory need not be a value of the type: a bool is 0 or 1.
-                // SAFETY: an output is dense memory of its own with so many elements, and it is handed out once.
+                // What was in the memory need not be a value of the type: a bool is 0 or 1. SAFETY: an output
+                // is dense memory of its own with so many elements, and it is handed out once.
                 unsafe { std::ptr::write_bytes(start.cast::<T>(), 0, count) };
                 // SAFETY: as above; zeros are a value of every element type.
                 Ok(unsafe { std::slice::from_raw_parts_mut(start.cast::<T>(), count) })
@@ -87,12 +89,13 @@ impl<'a> CpuCall<'a> {
         }
     }
 
-    /// Calls `each` with the number of its first element for every chunk of `chunk` elements, on all threads of the device. Where the cuts are
-    /// depends on `chunk` alone.
+    /// Calls `each` with the number of its first element for every chunk of `chunk` elements, on all threads
+    /// of the device. Where the cuts are depends on `chunk` alone.
     pub fn chunks<T: Element>(&self, all: &mut [T], chunk: usize, each: impl Fn(usize, &mut [T]) + Sync) {
         let first = Shared(all.as_mut_ptr());
         self.exec.for_ranges(all.len(), chunk, |from, to| {
-            // SAFETY: ranges lie within the slice and do not overlap, and the slice is borrowed for as long as they are.
+            // SAFETY: ranges lie within the slice and do not overlap, and the slice is borrowed for as long
+            // as they are.
             let part = unsafe { std::slice::from_raw_parts_mut(first.get().add(from), to - from) };
             each(from, part);
         });
@@ -141,8 +144,9 @@ pub(crate) fn find(of: TypeId) -> Option<Compute> {
     KERNELS.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(&of).cloned()
 }
 
-/// Registers the kernel of a type of ops for these dtypes (those of the first input, unless the op's rule names another). Every CPU of the process
-/// has it from then on; a kernel that was registered before is replaced.
+/// Registers the kernel of a type of ops for these dtypes (those of the first input, unless the op's rule
+/// names another). Every CPU of the process has it from then on; a kernel that was registered before is
+/// replaced.
 pub fn register<T: Foreign>(dtypes: &[DType], kernel: fn(&T, &mut CpuCall<'_>) -> Result<()>) {
     let run =
         move |op: &Custom, work: &mut CpuCall<'_>| match op.get::<T>() {

@@ -22,8 +22,8 @@ pub fn physical() -> Arc<dyn Physical> {
     physical_at(Level::detect())
 }
 
-/// The machine's CPU restricted to a level of instructions: for tests, and for comparing levels. A level that the processor
-/// does not have is lowered to the best it has.
+/// The machine's CPU restricted to a level of instructions: for tests, and for comparing levels. A level that
+/// the processor does not have is lowered to the best it has.
 pub fn physical_at(level: Level) -> Arc<dyn Physical> {
     let level = level.min(Level::detect());
     let cores = cores();
@@ -183,14 +183,16 @@ impl Device for CpuDevice {
 
     fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()> {
         let start = self.host(&to, bytes.len())?;
-        // SAFETY: the region is at least as long, and no one else writes to it while the runtime uploads to it.
+        // SAFETY: the region is at least as long, and no one else writes to it while the runtime uploads to
+        // it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len()) };
         Ok(())
     }
 
     fn download(&self, from: Region<'_>, into: &mut [u8]) -> Result<()> {
         let start = self.host(&from, into.len())?;
-        // SAFETY: the region is at least as long, and what wrote to it has ended: work here is done when launch returns.
+        // SAFETY: the region is at least as long, and what wrote to it has ended: work here is done when
+        // launch returns.
         unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
         Ok(())
     }

@@ -11,7 +11,8 @@ pub struct Exec<'a> {
     pub level: Level,
     /// The threads.
     pub threads: &'a Threads,
-    /// Results of at least this many bytes are written past the caches: they would only push out what is in them.
+    /// Results of at least this many bytes are written past the caches: they would only push out what is in
+    /// them.
     pub streaming_bytes: usize,
 }
 
@@ -26,10 +27,12 @@ impl<'a> Exec<'a> {
         Exec { level, ..self }
     }
 
-    /// Calls `f(first, last)` for consecutive ranges of `grain` items that make up `0..items`, on all threads.
+    /// Calls `f(first, last)` for consecutive ranges of `grain` items that make up `0..items`, on all
+    /// threads.
     ///
-    /// The cuts depend on `items` and `grain` alone. Less than two grains are not worth a second thread: handing over, and fetching from another
-    /// core's cache what it wrote, take about as long as 2.5 µs of work, so that work of 5 µs is as long on two threads as on one.
+    /// The cuts depend on `items` and `grain` alone. Less than two grains are not worth a second thread:
+    /// handing over, and fetching from another core's cache what it wrote, take about as long as 2.5 µs of
+    /// work, so that work of 5 µs is as long on two threads as on one.
     #[inline]
     pub fn for_ranges(&self, items: usize, grain: usize, f: impl Fn(usize, usize) + Sync) {
         let grain = grain.max(1);
@@ -44,8 +47,9 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// [`Exec::for_ranges`] of elements that lie side by side, with ranges of at most about `grain` of them: an even number, equally long,
-    /// so that two threads have as much to do, and the same halves of any two tensors of one size.
+    /// [`Exec::for_ranges`] of elements that lie side by side, with ranges of at most about `grain` of them:
+    /// an even number, equally long, so that two threads have as much to do, and the same halves of any two
+    /// tensors of one size.
     #[inline]
     pub fn for_elements(&self, elements: usize, grain: usize, f: impl Fn(usize, usize) + Sync) {
         // Ranges begin on a cache line where the tensor does, whatever the bytes of an element.

@@ -1,8 +1,9 @@
 //! Floats of 16 bits: to f32 and back.
 //!
-//! One rule for every path, bit for bit: to f32 exactly; back to the nearest, ties to even, subnormals kept, what is beyond the largest
-//! becomes infinite; a NaN keeps its sign and the leading bits of its payload, and is quiet. That is what x86's F16C and AVX-512 do for f16
-//! and what the crate `half` does in software. AVX512_BF16 takes subnormals for zeros, so bf16 is done by integer arithmetic.
+//! One rule for every path, bit for bit: to f32 exactly; back to the nearest, ties to even, subnormals kept,
+//! what is beyond the largest becomes infinite; a NaN keeps its sign and the leading bits of its payload, and
+//! is quiet. That is what x86's F16C and AVX-512 do for f16 and what the crate `half` does in software.
+//! AVX512_BF16 takes subnormals for zeros, so bf16 is done by integer arithmetic.
 
 use crate::level::Level;
 use crate::multiversion;
@@ -239,7 +240,8 @@ mod tests {
         check_patterns::<bf16>(8);
     }
 
-    /// Numbers around every pattern: itself, its neighbours among f32, the middle to the next pattern and the neighbours of that.
+    /// Numbers around every pattern: itself, its neighbours among f32, the middle to the next pattern and the
+    /// neighbours of that.
     fn around<H: Half>() -> Vec<f32> {
         let mut list = Vec::new();
         for bits in 0..=u16::MAX {
@@ -258,7 +260,8 @@ mod tests {
         let sign = ((number.to_bits() >> 31) as u16) << 15;
         let magnitude = f64::from(number).abs();
         let infinity = ((1u16 << exponent_bits) - 1) << (15 - exponent_bits);
-        // What is as far beyond the largest as a step would be is infinite: one more pattern, had the format one.
+        // What is as far beyond the largest as a step would be is infinite: one more pattern, had the format
+        // one.
         let at = |bits: u16| match bits {
             _ if bits == infinity => 2.0 * value(bits - 1, exponent_bits) - value(bits - 2, exponent_bits),
             _ => value(bits, exponent_bits),

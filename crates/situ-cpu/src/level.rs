@@ -1,11 +1,13 @@
 //! Instruction-set levels: what the processor offers, found at run time.
 //!
-//! One binary runs on any x86-64 or ARM machine. A kernel is written once, as a plain loop generic over an [`Isa`];
-//! [`multiversion!`](crate::multiversion) compiles that loop once per level inside a `#[target_feature]` function, where
-//! the compiler vectorises it with that level's registers, and picks one by the [`Level`] the caller passes.
+//! One binary runs on any x86-64 or ARM machine. A kernel is written once, as a plain loop generic over an
+//! [`Isa`]; [`multiversion!`](crate::multiversion) compiles that loop once per level inside a
+//! `#[target_feature]` function, where the compiler vectorises it with that level's registers, and picks one
+//! by the [`Level`] the caller passes.
 //!
-//! Promise: two calls with the same level and the same input give the same bits. Two levels may differ in the last bits,
-//! because [`Isa::mul_add`] rounds once where the hardware has a fused multiply-add and twice where it has not.
+//! Promise: two calls with the same level and the same input give the same bits. Two levels may differ in the
+//! last bits, because [`Isa::mul_add`] rounds once where the hardware has a fused multiply-add and twice
+//! where it has not.
 
 use crate::wide::{PowersOfTwo, Tail};
 use std::fmt;
@@ -92,7 +94,8 @@ pub trait Isa: Tail<f32> + Tail<f64> + PowersOfTwo + Copy + Send + Sync + 'stati
     /// Whether a fused multiply-add is one instruction here.
     const FMA: bool;
 
-    /// `a * b + c`: fused where that is one instruction, else a product and a sum (never a call to a soft fma).
+    /// `a * b + c`: fused where that is one instruction, else a product and a sum (never a call to a soft
+    /// fma).
     #[inline(always)]
     fn mul_add(a: f32, b: f32, c: f32) -> f32 {
         if Self::FMA { a.mul_add(b, c) } else { a * b + c }
@@ -133,9 +136,9 @@ impl Isa for Avx512Isa {
 
 /// Defines a function that is compiled once per [`Level`] and takes the level as its first argument.
 ///
-/// The name in brackets is a type parameter of the body that stands for the level's [`Isa`]; further type parameters follow it,
-/// each with its bounds in parentheses; so is a `where` clause. Whatever the body calls must be `#[inline(always)]`, or it is compiled
-/// without the level's instructions.
+/// The name in brackets is a type parameter of the body that stands for the level's [`Isa`]; further type
+/// parameters follow it, each with its bounds in parentheses; so is a `where` clause. Whatever the body calls
+/// must be `#[inline(always)]`, or it is compiled without the level's instructions.
 ///
 /// ```
 /// use situ_cpu::{level::{Isa, Level}, multiversion};

@@ -5,11 +5,12 @@
 //! - [`threads`]: the fork-join pool that splits one kernel over cores;
 //! - [`wide`], [`math`]: registers of floats, and elementary functions that vectorise;
 //! - [`exec`]: the level and the threads that a primitive is given;
-//! - primitives over raw memory: [`elementwise`], [`reduce`], [`normalize`], [`matmul`], [`movement`], [`random`], [`convolve`];
+//! - primitives over raw memory: [`elementwise`], [`reduce`], [`normalize`], [`matmul`], [`movement`],
+//!   [`random`], [`convolve`];
 //! - the kernels, which are the ops of `situ-ir` on these primitives, and the device that launches them.
 //!
-//! Everything here is deterministic: how work is cut into tasks, and the order in which numbers are added, depend on
-//! shapes and on the [`level::Level`], never on the number of threads.
+//! Everything here is deterministic: how work is cut into tasks, and the order in which numbers are added,
+//! depend on shapes and on the [`level::Level`], never on the number of threads.
 
 pub mod cache;
 pub mod convolve;

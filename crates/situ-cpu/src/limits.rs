@@ -1,8 +1,8 @@
 //! What the control groups around the process allow it: bytes of memory and time on processors.
 //!
-//! A group's limits hold for all groups within it, so every group from the process's own up to the top of what is mounted is
-//! asked, under version 1 and version 2, and the least counts. What can't be read is no limit. Reads files below a root alone,
-//! which tests give.
+//! A group's limits hold for all groups within it, so every group from the process's own up to the top of
+//! what is mounted is asked, under version 1 and version 2, and the least counts. What can't be read is no
+//! limit. Reads files below a root alone, which tests give.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,8 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) struct Limits {
     /// Bytes.
     pub(crate) memory: Option<usize>,
-    /// Processors that there is time for, rounded up: with time for one and a half, two threads work most of it.
+    /// Processors that there is time for, rounded up: with time for one and a half, two threads work most of
+    /// it.
     pub(crate) cpus: Option<usize>,
 }
 
@@ -88,8 +89,9 @@ fn groups(text: &str) -> Vec<Group> {
     text.lines().filter_map(group).collect()
 }
 
-/// `/proc/self/mountinfo`: the lines of control groups. The root of the mount is the fourth field, the place the fifth; behind a dash
-/// are the type of file system, its source and its options, which name a tree's controllers under version 1.
+/// `/proc/self/mountinfo`: the lines of control groups. The root of the mount is the fourth field, the place
+/// the fifth; behind a dash are the type of file system, its source and its options, which name a tree's
+/// controllers under version 1.
 fn mounts(text: &str) -> Vec<Mount> {
     let mount = |line: &str| {
         let (before, behind) = line.split_once(" - ")?;
@@ -106,8 +108,8 @@ fn mounts(text: &str) -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }
 
-/// A group's path from the top of a mount on. One that is not below it, as in a container that is told of its host's names, is the
-/// top itself, as far as can be seen from here.
+/// A group's path from the top of a mount on. One that is not below it, as in a container that is told of its
+/// host's names, is the top itself, as far as can be seen from here.
 fn within(top: &Path, group: &Path) -> PathBuf {
     let rest = group.strip_prefix(top).unwrap_or(Path::new(""));
     let plain = rest.components().all(|c| matches!(c, Component::Normal(_)));

@@ -1,7 +1,7 @@
 //! Blocks of host memory, straight from the system, on huge pages where they are large enough.
 //!
-//! Large buffers on small pages cost up to twice the time of memory-bound kernels, so blocks of 2 MiB and more are aligned
-//! to huge pages and the kernel is advised to use them.
+//! Large buffers on small pages cost up to twice the time of memory-bound kernels, so blocks of 2 MiB and
+//! more are aligned to huge pages and the kernel is advised to use them.
 
 use situ_device::Block;
 use std::ptr::NonNull;
@@ -25,7 +25,8 @@ unsafe impl Sync for Mapping {}
 pub(crate) fn allocate(bytes: usize) -> Result<Block, String> {
     let mapping = Mapping::new(bytes.max(1))?;
     let start = mapping.start;
-    // SAFETY: the mapping is readable and writable for its whole size, and lives as long as the block's handle.
+    // SAFETY: the mapping is readable and writable for its whole size, and lives as long as the block's
+    // handle.
     Ok(unsafe { Block::on_host(start, bytes, Box::new(mapping)) })
 }
 
@@ -34,7 +35,8 @@ impl Mapping {
     fn new(bytes: usize) -> Result<Mapping, String> {
         let slack = if bytes >= HUGE { HUGE } else { 0 };
         let total = bytes.checked_add(slack).ok_or("more bytes than there are addresses")?;
-        // SAFETY: an anonymous private mapping at an address of the system's choice touches no existing memory.
+        // SAFETY: an anonymous private mapping at an address of the system's choice touches no existing
+        // memory.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

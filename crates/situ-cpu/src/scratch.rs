@@ -1,7 +1,7 @@
 //! A small buffer of each thread's own, kept from call to call: a row being normalised, columns being summed.
 //!
-//! It is at most [`MOST_BYTES`] a thread, so it is not counted against a device's memory; larger scratch memory is a kernel's
-//! workspace, which is.
+//! It is at most [`MOST_BYTES`] a thread, so it is not counted against a device's memory; larger scratch
+//! memory is a kernel's workspace, which is.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;

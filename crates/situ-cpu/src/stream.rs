@@ -1,10 +1,11 @@
-//! What is told to the caches: copies that write past them, for results that would not stay in them anyway, and lines to fetch early.
+//! What is told to the caches: copies that write past them, for results that would not stay in them anyway,
+//! and lines to fetch early.
 
 /// Bytes of a cache line, on nearly every processor.
 pub(crate) const LINE_BYTES: usize = 64;
 
-/// Asks for a cache line that will be read soon; any address will do. Processors fetch ahead by themselves, but not across pages of
-/// 4 KiB, and not while they are busy with the page before.
+/// Asks for a cache line that will be read soon; any address will do. Processors fetch ahead by themselves,
+/// but not across pages of 4 KiB, and not while they are busy with the page before.
 #[inline(always)]
 pub(crate) fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -24,7 +25,8 @@ pub(crate) fn prefetch_all(start: *const u8, bytes: usize) {
     }
 }
 
-/// Copies `len` bytes from a small buffer in cache to memory, with streaming stores where the processor has them.
+/// Copies `len` bytes from a small buffer in cache to memory, with streaming stores where the processor has
+/// them.
 ///
 /// A caller that is done with a whole result must call [`fence`] before other threads may read it.
 ///
@@ -68,8 +70,9 @@ mod x86 {
         let head = to.align_offset(super::LINE_BYTES).min(len);
         let lines = (len - head) / super::LINE_BYTES;
         let done = head + lines * super::LINE_BYTES;
-        // SAFETY: the first `head` bytes, the lines behind them and the rest are within both buffers; the lines' destination is
-        // a multiple of a line by the choice of `head`, and the level is one that this processor has.
+        // SAFETY: the first `head` bytes, the lines behind them and the rest are within both buffers; the
+        // lines' destination is a multiple of a line by the choice of `head`, and the level is one that this
+        // processor has.
         unsafe {
             std::ptr::copy_nonoverlapping(from, to, head);
             match Level::detect() {

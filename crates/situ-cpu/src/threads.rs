@@ -1,22 +1,25 @@
-//! A fork-join pool of our own: it splits one kernel over cores, and is quick enough for kernels of a few microseconds.
+//! A fork-join pool of our own: it splits one kernel over cores, and is quick enough for kernels of a few
+//! microseconds.
 //!
 //! What it promises:
-//! - [`Threads::run`] returns when every task has run, each exactly once; which thread runs a task is not defined, so a
-//!   kernel whose tasks are cut by shape alone gives the same bits with any number of threads.
-//! - Without a core list the calling thread takes part, and `count - 1` workers exist. With a core list every task runs
-//!   on pinned threads, one per listed core, and the caller waits: its own core is not the pool's to use. The first of them
-//!   leads: it takes what callers hand over, one caller after the other, and takes part in it. [`Threads::lead`] hands over
-//!   a whole stretch of work, so that the runs within it cost no hand-off each.
-//! - Each thread is dealt a run of neighbouring tasks, the same for every job of as many tasks, and helps others when it is through: so a core
-//!   mostly meets memory that it has touched before, and reads long streams. On two cores that is worth up to half of the time of an op that
-//!   waits for memory.
-//! - Workers spin for a short while after a job and then sleep: a burst of small kernels pays no wake-ups, an idle pool
-//!   costs nothing.
-//! - One job runs in the pool at a time. A second caller of an unpinned pool runs its tasks inline on its own thread;
-//!   a second caller of a pinned pool waits its turn, because the work may not leave those cores.
+//! - [`Threads::run`] returns when every task has run, each exactly once; which thread runs a task is not
+//!   defined, so a kernel whose tasks are cut by shape alone gives the same bits with any number of threads.
+//! - Without a core list the calling thread takes part, and `count - 1` workers exist. With a core list every
+//!   task runs on pinned threads, one per listed core, and the caller waits: its own core is not the pool's
+//!   to use. The first of them leads: it takes what callers hand over, one caller after the other, and takes
+//!   part in it. [`Threads::lead`] hands over a whole stretch of work, so that the runs within it cost no
+//!   hand-off each.
+//! - Each thread is dealt a run of neighbouring tasks, the same for every job of as many tasks, and helps
+//!   others when it is through: so a core mostly meets memory that it has touched before, and reads long
+//!   streams. On two cores that is worth up to half of the time of an op that waits for memory.
+//! - Workers spin for a short while after a job and then sleep: a burst of small kernels pays no wake-ups, an
+//!   idle pool costs nothing.
+//! - One job runs in the pool at a time. A second caller of an unpinned pool runs its tasks inline on its own
+//!   thread; a second caller of a pinned pool waits its turn, because the work may not leave those cores.
 //! - `run` from inside a task, of this pool or any other, runs inline: that cannot deadlock.
 //! - In the child of a fork, where the workers are not, every run is the caller's own, cores or no cores.
-//! - A panic in a task skips the tasks not yet begun, is raised again in the caller, and leaves the pool usable.
+//! - A panic in a task skips the tasks not yet begun, is raised again in the caller, and leaves the pool
+//!   usable.
 //!
 //! It leaves to others how work is cut into tasks, and turning panics into errors.
 
@@ -35,7 +38,8 @@ use std::time::Duration;
 
 /// How long a worker looks for the next job before it sleeps, and a caller for the end of its job.
 const SPIN: Duration = Duration::from_micros(20);
-/// The same for a worker that would have been needed again soon: between the steps of a loop, say, while the next batch is gathered.
+/// The same for a worker that would have been needed again soon: between the steps of a loop, say, while the
+/// next batch is gathered.
 const LONG_SPIN: Duration = Duration::from_micros(150);
 
 thread_local! {
@@ -60,8 +64,9 @@ pub struct Threads {
 impl Threads {
     /// A pool in which `count` threads (at least one) run tasks.
     ///
-    /// With `cores`, there is one worker per listed core, pinned to it, and `count` is the length of the list.
-    /// Fails if a thread can't be made or pinned (a core that does not exist, or that this process may not use).
+    /// With `cores`, there is one worker per listed core, pinned to it, and `count` is the length of the
+    /// list. Fails if a thread can't be made or pinned (a core that does not exist, or that this process may
+    /// not use).
     ///
     /// ```
     /// # use std::sync::atomic::{AtomicUsize, Ordering};
@@ -127,7 +132,8 @@ impl Threads {
         self.leader.is_some()
     }
 
-    /// Whether work may run on the calling thread: it is the pool's leader, or the pool has no cores of its own.
+    /// Whether work may run on the calling thread: it is the pool's leader, or the pool has no cores of its
+    /// own.
     #[inline]
     pub fn is_here(&self) -> bool {
         self.leader.is_none()
@@ -149,7 +155,8 @@ impl Threads {
         }
     }
 
-    /// Runs `f(0)`, …, `f(tasks - 1)`, in any order and on any thread of the pool, and returns when all are done.
+    /// Runs `f(0)`, …, `f(tasks - 1)`, in any order and on any thread of the pool, and returns when all are
+    /// done.
     ///
     /// A panic in a task is raised again here.
     pub fn run(&self, tasks: usize, f: &(dyn Fn(usize) + Sync)) {

@@ -1,7 +1,8 @@
-//! Registers of floats, for the few loops that the compiler does not vectorise by itself, or not well: sums along a row, whose order
-//! is part of the result, and a row's exponentials with their sum.
+//! Registers of floats, for the few loops that the compiler does not vectorise by itself, or not well: sums
+//! along a row, whose order is part of the result, and a row's exponentials with their sum.
 //!
-//! Everything else is a plain loop inside [`multiversion!`](crate::multiversion), which is easier to read and as fast.
+//! Everything else is a plain loop inside [`multiversion!`](crate::multiversion), which is easier to read and
+//! as fast.
 
 pub(crate) mod exp;
 pub(crate) mod row;
@@ -15,8 +16,8 @@ use crate::level::{Avx2Isa, Avx512Isa, PortableIsa};
 /// A level's registers of `T`.
 ///
 /// # Safety of its methods
-/// Every method needs the level's instructions, and so is called only from code inside that level; those that take a pointer read or
-/// write as many elements as they say, at any alignment.
+/// Every method needs the level's instructions, and so is called only from code inside that level; those that
+/// take a pointer read or write as many elements as they say, at any alignment.
 #[allow(missing_docs, clippy::missing_safety_doc)] // each method is what its name says; safety is as above
 pub trait Wide<T>: Copy {
     type V: Copy;

@@ -1,5 +1,5 @@
-//! Integers whose sign makes no difference: sums, products and copies of the low bits are the same whether numbers are signed or
-//! not, so that one function serves the integers of each size.
+//! Integers whose sign makes no difference: sums, products and copies of the low bits are the same whether
+//! numbers are signed or not, so that one function serves the integers of each size.
 
 /// An array whose length is the size of an integer.
 pub(crate) trait OfSize {

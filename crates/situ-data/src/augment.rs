@@ -1,6 +1,8 @@
-//! Variations of images, drawn from an element's own random numbers (see [`Dataset::map_random`](crate::Dataset::map_random)).
+//! Variations of images, drawn from an element's own random numbers (see
+//! [`Dataset::map_random`](crate::Dataset::map_random)).
 //!
-//! An image is a tensor whose leading axes are rows and columns: `[height, width]` or `[height, width, channels]`. Flips and crops are views.
+//! An image is a tensor whose leading axes are rows and columns: `[height, width]` or
+//! `[height, width, channels]`. Flips and crops are views.
 
 use crate::random::Rng;
 use crate::transform::number;
@@ -27,7 +29,8 @@ pub fn random_flip(image: &Tensor, axis: usize, rng: &mut Rng) -> Result<Tensor>
     image.slice(&spans)
 }
 
-/// A part of `sizes` along the leading axes, at a random place. Pad first to shift images rather than cut them.
+/// A part of `sizes` along the leading axes, at a random place. Pad first to shift images rather than cut
+/// them.
 #[track_caller]
 pub fn random_crop(image: &Tensor, sizes: &[usize], rng: &mut Rng) -> Result<Tensor> {
     let dims = image.shape().dims();

@@ -1,4 +1,5 @@
-//! An element on its way through a pipeline: rows that nobody has looked at yet, or tensors that a closure made.
+//! An element on its way through a pipeline: rows that nobody has looked at yet, or tensors that a closure
+//! made.
 
 use crate::column::Column;
 use crate::element::Row;

@@ -58,8 +58,9 @@ impl Column {
         self.tensor.host_bytes()?.get(row * each..(row + 1) * each)
     }
 
-    /// Some rows, one after the other, as one tensor in the memory of the CPU in scope. One thread copies them: for the 100 KB of a usual
-    /// batch, sharing that with another costs more than it saves, by `situ-bench`'s `fit`.
+    /// Some rows, one after the other, as one tensor in the memory of the CPU in scope. One thread copies
+    /// them: for the 100 KB of a usual batch, sharing that with another costs more than it saves, by
+    /// `situ-bench`'s `fit`.
     pub(crate) fn gather(&self, rows: &[usize]) -> Result<Tensor> {
         let mut dims = vec![rows.len()];
         dims.extend_from_slice(self.row.shape.dims());

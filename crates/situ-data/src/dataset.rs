@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Elements of type `E` (a tensor, a tuple of tensors, a `Vec` of them), to be iterated epoch by epoch.
 ///
-/// Methods describe; nothing runs before [`Dataset::iter`]. An argument that can't be (a batch of 0) is the first element of the
-/// iteration, as an error.
+/// Methods describe; nothing runs before [`Dataset::iter`]. An argument that can't be (a batch of 0) is the
+/// first element of the iteration, as an error.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -72,7 +72,8 @@ fn checked<E>(
 }
 
 impl<E: Elements> Dataset<E> {
-    /// Slices along the first axis: an element for every row. Tensors on another device are copied to the host, once.
+    /// Slices along the first axis: an element for every row. Tensors on another device are copied to the
+    /// host, once.
     pub fn from_tensors(tensors: E) -> Result<Dataset<E>> {
         Ok(dataset(Tensors::new(&tensors.into_row())?))
     }
@@ -123,9 +124,9 @@ impl<E: Elements> Dataset<E> {
         self.stage.length()
     }
 
-    /// A number that tells this dataset from others, in this process and in later ones: of its stages and their arguments, and of the
-    /// tensors at its start, some rows of which are looked at. Closures and generators all look the same to it, and threads, devices and
-    /// what is made ahead do not count.
+    /// A number that tells this dataset from others, in this process and in later ones: of its stages and
+    /// their arguments, and of the tensors at its start, some rows of which are looked at. Closures and
+    /// generators all look the same to it, and threads, devices and what is made ahead do not count.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {
@@ -141,8 +142,8 @@ impl<E: Elements> Dataset<E> {
         fingerprint.value()
     }
 
-    /// In random order: each element is drawn from the next `buffer` ones. A `buffer` of all elements shuffles fully. The order depends on the
-    /// seed and on the epoch.
+    /// In random order: each element is drawn from the next `buffer` ones. A `buffer` of all elements
+    /// shuffles fully. The order depends on the seed and on the epoch.
     pub fn shuffle(&self, buffer: usize, seed: u64) -> Dataset<E> {
         let stage = Shuffle { from: self.stage.clone(), buffer, seed, anew_each_epoch: true };
         checked(stage, "shuffle", buffer, "a buffer of 0 holds nothing to draw from")
@@ -158,8 +159,9 @@ impl<E: Elements> Dataset<E> {
         dataset(Map { from: self.stage.clone(), work, surroundings: Surroundings::here(), workers, seed })
     }
 
-    /// Every element through a closure, on the thread that pulls. After [`Dataset::batch`] it is given batches: one call of each op for all
-    /// of their rows, which is far the faster way where the closure allows it.
+    /// Every element through a closure, on the thread that pulls. After [`Dataset::batch`] it is given
+    /// batches: one call of each op for all of their rows, which is far the faster way where the closure
+    /// allows it.
     pub fn map<F: Elements>(&self, f: impl Fn(E) -> Result<F> + Send + Sync + 'static) -> Dataset<F> {
         self.mapped(erased(f), Workers::Caller, None)
     }
@@ -173,7 +175,8 @@ impl<E: Elements> Dataset<E> {
         self.mapped(erased(f), Workers::Ordered(workers), None)
     }
 
-    /// [`Dataset::map`] on `workers` threads; the elements come as they are ready, in an order that may differ from run to run.
+    /// [`Dataset::map`] on `workers` threads; the elements come as they are ready, in an order that may
+    /// differ from run to run.
     pub fn map_unordered<F: Elements>(
         &self,
         workers: usize,
@@ -182,8 +185,9 @@ impl<E: Elements> Dataset<E> {
         self.mapped(erased(f), Workers::Unordered(workers), None)
     }
 
-    /// [`Dataset::map_parallel`] with random numbers for every element, which depend on the seed, the epoch and the element's position alone.
-    /// The closure takes them last, as the functions of [`augment`](crate::augment) do.
+    /// [`Dataset::map_parallel`] with random numbers for every element, which depend on the seed, the epoch
+    /// and the element's position alone. The closure takes them last, as the functions of
+    /// [`augment`](crate::augment) do.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {
@@ -219,7 +223,8 @@ impl<E: Elements> Dataset<E> {
         dataset(Filter { from: self.stage.clone(), test: None, surroundings: Surroundings::here() })
     }
 
-    /// `size` elements as one, along a new first axis; the last batch may be smaller. A batch with an element that failed is that error.
+    /// `size` elements as one, along a new first axis; the last batch may be smaller. A batch with an element
+    /// that failed is that error.
     pub fn batch(&self, size: usize) -> Dataset<E> {
         self.batched("batch", size, false)
     }
@@ -255,12 +260,14 @@ impl<E: Elements> Dataset<E> {
         dataset(Concatenate { parts: [self.stage.clone(), other.stage.clone()] })
     }
 
-    /// Kept in memory by the first pass that comes to its end without an error. What is before it then runs no more.
+    /// Kept in memory by the first pass that comes to its end without an error. What is before it then runs
+    /// no more.
     pub fn cache(&self) -> Dataset<E> {
         dataset(Cache::new(self.stage.clone()))
     }
 
-    /// A dataset for every element; `cycle` of them are open at a time, and `block` elements of one come before the next one's.
+    /// A dataset for every element; `cycle` of them are open at a time, and `block` elements of one come
+    /// before the next one's.
     pub fn interleave<F: Elements>(
         &self,
         cycle: usize,
@@ -284,7 +291,8 @@ impl<E: Elements> Dataset<E> {
         checked(stage, "prefetch", ahead, "0 elements ahead is no prefetch")
     }
 
-    /// Copied by a thread to the device of that name, which must exist: while the program uses one element, the next one is copied.
+    /// Copied by a thread to the device of that name, which must exist: while the program uses one element,
+    /// the next one is copied.
     pub fn prefetch_to_device(&self, device: &str) -> Dataset<E> {
         self.prefetch_ahead_to_device(device, 1)
     }
@@ -303,14 +311,16 @@ impl<E: Elements> Dataset<E> {
         checked(stage, "prefetch_to_device", ahead, "0 elements ahead is no prefetch")
     }
 
-    /// The threads of the stages before this one on these cores. The kernels of ops run on the cores of their device, as ever.
+    /// The threads of the stages before this one on these cores. The kernels of ops run on the cores of their
+    /// device, as ever.
     pub fn on_cores(&self, cores: &[usize]) -> Dataset<E> {
         let stage = Placed { from: self.stage.clone(), home: Home::Cores(cores.into()) };
         checked(stage, "on_cores", cores.len(), "a list of no cores runs nothing")
     }
 
-    /// The stages before this one on a CPU device: threads on its cores, batches in its memory, and the ops of closures that were written
-    /// without a scope on it. With a device that owns cores, input work and compute do not disturb one another.
+    /// The stages before this one on a CPU device: threads on its cores, batches in its memory, and the ops
+    /// of closures that were written without a scope on it. With a device that owns cores, input work and
+    /// compute do not disturb one another.
     pub fn on_device(&self, device: &str) -> Dataset<E> {
         let spec = match device.parse::<DeviceSpec>() {
             Ok(spec) if spec.kind == Some(DeviceType::Cpu) => spec,
@@ -326,7 +336,8 @@ impl<E: Elements> Dataset<E> {
         dataset(Placed { from: self.stage.clone(), home: Home::Device(spec, current_runtime()) })
     }
 
-    /// Side by side with another dataset, as long as the shorter one; an element has the tensors of both, and `Z` is the type for them.
+    /// Side by side with another dataset, as long as the shorter one; an element has the tensors of both, and
+    /// `Z` is the type for them.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {

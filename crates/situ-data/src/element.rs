@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 /// The tensors of one element, whatever its type.
 pub type Row = SmallVec<[Tensor; 2]>;
 
-/// A type that stands for the elements of a dataset: [`Tensor`], tuples of up to four tensors, `Vec<Tensor>` and [`Row`].
+/// A type that stands for the elements of a dataset: [`Tensor`], tuples of up to four tensors, `Vec<Tensor>`
+/// and [`Row`].
 pub trait Elements: Sized + Send + 'static {
     /// Its tensors, in order.
     fn into_row(self) -> Row;

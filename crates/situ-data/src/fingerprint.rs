@@ -1,8 +1,9 @@
-//! What a dataset can be told by: so that training which was stopped within an epoch does not go on in the middle of another's.
+//! What a dataset can be told by: so that training which was stopped within an epoch does not go on in the
+//! middle of another's.
 //!
-//! A number of the stages, their arguments and the tensors at their start, of which some rows are looked at. What closures and generators
-//! make is not looked at, and where the work is done (threads, devices, what is made ahead or kept) does not count. It is the same in
-//! every process and on every machine.
+//! A number of the stages, their arguments and the tensors at their start, of which some rows are looked at.
+//! What closures and generators make is not looked at, and where the work is done (threads, devices, what is
+//! made ahead or kept) does not count. It is the same in every process and on every machine.
 
 use crate::random::{STEP, mix};
 

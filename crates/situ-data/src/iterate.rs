@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The elements of one epoch. Dropping it ends every thread of the pipeline, at the latest after the element each is at work on.
+/// The elements of one epoch. Dropping it ends every thread of the pipeline, at the latest after the element
+/// each is at work on.
 ///
 /// An element that failed is an `Err` with its index; the elements after it still come.
 pub struct Iter<E> {
@@ -30,8 +31,8 @@ impl<E: Elements> Iter<E> {
         Iter { stream, stop, waits, ready: Vec::new(), _elements: PhantomData }
     }
 
-    /// How often an element was asked for that the prefetching stage at the end did not have ready: more than the first few mean that
-    /// input takes longer than what is done with it.
+    /// How often an element was asked for that the prefetching stage at the end did not have ready: more than
+    /// the first few mean that input takes longer than what is done with it.
     pub fn waits(&self) -> u64 {
         self.waits.load(Relaxed)
     }

@@ -20,16 +20,18 @@
 //! ```
 //!
 //! # Promises
-//! - **The same seed gives the same elements in the same order**, whatever the number of workers; each epoch has an order of its own,
-//!   and [`Dataset::epoch`] gives any one of them again.
-//! - **Rows are copied once.** A row of a tensor travels as a number until a closure asks for it or a batch gathers it.
-//! - **An error has the element's index** and takes the element's place in the stream; a panic in a closure is an error too.
+//! - **The same seed gives the same elements in the same order**, whatever the number of workers; each epoch
+//!   has an order of its own, and [`Dataset::epoch`] gives any one of them again.
+//! - **Rows are copied once.** A row of a tensor travels as a number until a closure asks for it or a batch
+//!   gathers it.
+//! - **An error has the element's index** and takes the element's place in the stream; a panic in a closure
+//!   is an error too.
 //! - **Dropping an iterator ends its threads**, at the latest after the element that each is at work on.
 //! - A closure runs in the device scope, and in the runtime, in which it was written.
 //!
 //! # What it leaves to others
-//! Copies between devices and their booking (`situ-runtime`); training loops (`situ-nn`). Elements are tensors: text is turned into numbers
-//! while a file is read. Files are read into memory as a whole.
+//! Copies between devices and their booking (`situ-runtime`); training loops (`situ-nn`). Elements are
+//! tensors: text is turned into numbers while a file is read. Files are read into memory as a whole.
 
 pub mod augment;
 mod cell;

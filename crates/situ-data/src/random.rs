@@ -1,7 +1,7 @@
 //! Seeded random numbers for the order of elements and for augmentation.
 //!
-//! Counter-based: a number depends on the seed, the stream and how many were drawn before it, so an element's numbers are its own, whichever
-//! thread works on it.
+//! Counter-based: a number depends on the seed, the stream and how many were drawn before it, so an element's
+//! numbers are its own, whichever thread works on it.
 
 /// A source of random numbers.
 ///

@@ -1,7 +1,8 @@
-//! Ending a pipeline from outside: a flag that everybody who waits looks at, and a bell for each place where somebody may wait.
+//! Ending a pipeline from outside: a flag that everybody who waits looks at, and a bell for each place where
+//! somebody may wait.
 //!
-//! A stage with threads gives the stages before it a [`Stop`] of their own, which the one around it sets too: so it can end them alone, where
-//! its elements are no longer wanted but the iteration goes on.
+//! A stage with threads gives the stages before it a [`Stop`] of their own, which the one around it sets too:
+//! so it can end them alone, where its elements are no longer wanted but the iteration goes on.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, Weak};
@@ -41,7 +42,8 @@ impl Stop {
 
     pub(crate) fn set(&self) {
         self.flag.store(true, SeqCst);
-        // Rung without the lock: the last owner of what a bell belongs to may be this list, and letting it go ends threads.
+        // Rung without the lock: the last owner of what a bell belongs to may be this list, and letting it go
+        // ends threads.
         let bells: Vec<Arc<dyn Bell>> = self.bells().iter().filter_map(Weak::upgrade).collect();
         for bell in bells {
             bell.ring();
@@ -69,7 +71,8 @@ impl Stop {
     }
 }
 
-/// Ends an iteration from another thread, a handler of Ctrl-C for one: a `next` that waits returns `None` at once.
+/// Ends an iteration from another thread, a handler of Ctrl-C for one: a `next` that waits returns `None` at
+/// once.
 #[derive(Clone)]
 pub struct StopHandle(pub(crate) Arc<Stop>);
 

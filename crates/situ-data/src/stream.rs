@@ -1,4 +1,5 @@
-//! The seam between stages: a stage is a description that can be opened, any number of times, as a stream of elements.
+//! The seam between stages: a stage is a description that can be opened, any number of times, as a stream of
+//! elements.
 
 use crate::cell::Cell;
 use crate::fingerprint::Fingerprint;
@@ -13,12 +14,12 @@ pub(crate) type Item = Result<Cell>;
 
 /// Elements in order.
 pub(crate) trait Stream: Send {
-    /// Appends at least one element and at most `max`; none at the end, and none after it. `max` is at least 1. How elements are
-    /// dealt to calls says nothing: only their order counts.
+    /// Appends at least one element and at most `max`; none at the end, and none after it. `max` is
+    /// at least 1. How elements are dealt to calls says nothing: only their order counts.
     fn fill(&mut self, max: usize, out: &mut Vec<Item>);
 
-    /// As [`Stream::fill`], for elements that are rows of tensors and nothing else: appends their numbers, and gives the tensors. `None`,
-    /// always, from a stream of other elements. Fewer than `max` are the last.
+    /// As [`Stream::fill`], for elements that are rows of tensors and nothing else: appends their numbers,
+    /// and gives the tensors. `None`, always, from a stream of other elements. Fewer than `max` are the last.
     fn fill_rows(&mut self, max: usize, out: &mut Vec<usize>) -> Option<&Tensors> {
         let _ = (max, out);
         None
@@ -36,7 +37,8 @@ pub(crate) trait Stage: Send + Sync {
     /// Adds what the elements depend on, as far as it can be told.
     fn identify(&self, fingerprint: &mut Fingerprint);
 
-    /// The tensors whose rows are the elements, if they are just that: their order can then be chosen without looking at them.
+    /// The tensors whose rows are the elements, if they are just that: their order can then be chosen without
+    /// looking at them.
     fn rows(&self) -> Option<&Tensors> {
         None
     }
@@ -52,7 +54,8 @@ pub(crate) struct Context {
     pub(crate) host: DeviceSpec,
     /// The cores of the threads that are started; `None`: any.
     pub(crate) cores: Option<Arc<[usize]>>,
-    /// How often who pulls found nothing made ahead. A stage with a thread gives those before it another: that thread's waits are its own.
+    /// How often who pulls found nothing made ahead. A stage with a thread gives those before it another:
+    /// that thread's waits are its own.
     pub(crate) waits: Arc<AtomicU64>,
 }
 

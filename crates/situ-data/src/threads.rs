@@ -35,7 +35,8 @@ impl Threads {
 
     pub(crate) fn join(&mut self) {
         for thread in self.0.drain(..) {
-            // Bodies catch what their closures do; one that panics all the same has ended, which is what was waited for.
+            // Bodies catch what their closures do; one that panics all the same has ended, which is what was
+            // waited for.
             let _ = thread.join();
         }
     }

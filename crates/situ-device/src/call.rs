@@ -27,8 +27,8 @@ impl Arg<'_> {
     }
 }
 
-/// A launch. Outputs are dense, in regions of their own or, where the device said that the kernel can, in that of an input; inputs
-/// are laid out as the kernel accepts them.
+/// A launch. Outputs are dense, in regions of their own or, where the device said that the kernel can, in
+/// that of an input; inputs are laid out as the kernel accepts them.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     /// The kernel that was chosen.
@@ -48,7 +48,8 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Where the program called the op, for what outlives the launch. To be asked on the thread that launches.
+    /// Where the program called the op, for what outlives the launch. To be asked on the thread that
+    /// launches.
     pub fn location(&self) -> Option<Location> {
         self.caller.map(Caller::location)
     }

@@ -1,20 +1,21 @@
 //! What may be asked of a device besides kernels, by name.
 
-/// What a device does with memory and launches. Whoever wants to know one of these asks for it, and not for the device's type: a new
-/// type of device says here what it is like, and nothing else has to know it.
+/// What a device does with memory and launches. Whoever wants to know one of these asks for it, and not for
+/// the device's type: a new type of device says here what it is like, and nothing else has to know it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Capabilities {
-    /// Its blocks are memory of the host: the host reads and writes tensors where they lie, and copies from and to it are those of the other
-    /// end. [`crate::Block::on_host`] makes such blocks.
+    /// Its blocks are memory of the host: the host reads and writes tensors where they lie, and copies from
+    /// and to it are those of the other end. [`crate::Block::on_host`] makes such blocks.
     pub host_addressable: bool,
-    /// A launch returns before its work has run: later work of the device comes behind it, others have to wait for it, what it finds wrong
-    /// is told later, and its times are by its own clock.
+    /// A launch returns before its work has run: later work of the device comes behind it, others have to
+    /// wait for it, what it finds wrong is told later, and its times are by its own clock.
     pub queued: bool,
     /// Several ops may run on it at once, each on threads of the host; otherwise one after the other.
     pub concurrent: bool,
     /// Logical devices on it may own cores of the host, and use so many threads within an op.
     pub owns_cores: bool,
-    /// What a device lacks runs here before it runs elsewhere: it has every kernel, and is where everything can be in the end.
+    /// What a device lacks runs here before it runs elsewhere: it has every kernel, and is where everything
+    /// can be in the end.
     pub last_resort: bool,
     /// Logical devices on it copy to one another without the host: [`crate::Device::copy_from_peer`].
     pub peers: bool,

@@ -1,7 +1,7 @@
 //! Errors that depend on data and are known only when queued work has run.
 //!
-//! A launch that may fail so returns a [`Check`]. Every tensor that depends on it carries it; the device settles it
-//! at the next read or sync, and a read of such a tensor then returns the error instead of data.
+//! A launch that may fail so returns a [`Check`]. Every tensor that depends on it carries it; the device
+//! settles it at the next read or sync, and a read of such a tensor then returns the error instead of data.
 
 use situ_core::Location;
 use situ_core::error::{Data, Fault};

@@ -78,7 +78,8 @@ pub trait Arriving: Send + Debug {
 
 /// A device that the machine has.
 ///
-/// A device crate gives those it finds; a runtime is made of them, and opens logical devices on them. One may stand before another:
+/// A device crate gives those it finds; a runtime is made of them, and opens logical devices on them. One may
+/// stand before another:
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -172,8 +173,9 @@ pub trait Device: Send + Sync + Debug {
     /// What is known of it.
     fn description(&self) -> &Description;
 
-    /// The kernel for this op on these types, or why there is none. Where there is one, a launch of it has room: no input,
-    /// output or workspace is larger than [`Device::max_block`], nor than what the kernel can count.
+    /// The kernel for this op on these types, or why there is none. Where there is one, a launch of it has
+    /// room: no input, output or workspace is larger than [`Device::max_block`], nor than what the kernel can
+    /// count.
     fn kernel(
         &self,
         op: &Op,
@@ -184,8 +186,8 @@ pub trait Device: Send + Sync + Debug {
     /// Whether the kernel reads input number `input` in this layout; if not, it is made dense first.
     fn accepts(&self, kernel: KernelId, op: &Op, input: usize, layout: &Layout) -> bool;
 
-    /// Whether the kernel may write its result over input number `input`, where that is dense, has the result's shape and
-    /// elements of the same size, and is read by nobody else.
+    /// Whether the kernel may write its result over input number `input`, where that is dense, has the
+    /// result's shape and elements of the same size, and is read by nobody else.
     fn in_place(&self, kernel: KernelId, op: &Op, input: usize) -> bool {
         let _ = (kernel, op, input);
         false
@@ -206,12 +208,12 @@ pub trait Device: Send + Sync + Debug {
     /// Regions start at multiples of this.
     fn alignment(&self) -> usize;
 
-    /// Runs a kernel, or queues it behind what was launched before. A `Check` is returned where it may still turn
-    /// out that a value was wrong.
+    /// Runs a kernel, or queues it behind what was launched before. A `Check` is returned where it may still
+    /// turn out that a value was wrong.
     fn launch(&self, call: &Call<'_>) -> Result<Option<Arc<Check>>>;
 
-    /// Runs `work` where launches on this device cost no hand-off between threads: on a thread of its own, if it has any. Returns
-    /// when it is done; a panic in it is raised again here.
+    /// Runs `work` where launches on this device cost no hand-off between threads: on a thread of its own, if
+    /// it has any. Returns when it is done; a panic in it is raised again here.
     fn within(&self, work: &(dyn Fn() + Sync)) {
         work();
     }
@@ -219,21 +221,23 @@ pub trait Device: Send + Sync + Debug {
     /// Copies host bytes into a region, in launch order; `bytes` may be reused as soon as this returns.
     fn upload(&self, to: Region<'_>, bytes: &[u8]) -> Result<()>;
 
-    /// Copies the first `into.len()` bytes of a region to the host, after all that was launched before; settles
-    /// open checks.
+    /// Copies the first `into.len()` bytes of a region to the host, after all that was launched before;
+    /// settles open checks.
     fn download(&self, from: Region<'_>, into: &mut [u8]) -> Result<()>;
 
-    /// Asks for the first `bytes` bytes of a region as they are after all that was launched before, and for nothing that is launched
-    /// later: whoever finishes the copy waits for no more than it needs. `None` where that can't be, for want of memory or because
-    /// open checks must be settled first: [`Device::download`] can.
+    /// Asks for the first `bytes` bytes of a region as they are after all that was launched before, and for
+    /// nothing that is launched later: whoever finishes the copy waits for no more than it needs. `None`
+    /// where that can't be, for want of memory or because open checks must be settled first:
+    /// [`Device::download`] can.
     fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn Arriving>>> {
         let _ = (from, bytes);
         Ok(None)
     }
 
-    /// Copies the first `bytes` bytes of a region of another logical device on the same physical one into a region of this one, without
-    /// the host: after all that was launched on either before, and before all that is launched on either later. It may return before it
-    /// is done. `false` where that can't be, and nothing was done: then the bytes go through the host.
+    /// Copies the first `bytes` bytes of a region of another logical device on the same physical one into a
+    /// region of this one, without the host: after all that was launched on either before, and before all
+    /// that is launched on either later. It may return before it is done. `false` where that can't be, and
+    /// nothing was done: then the bytes go through the host.
     fn copy_from_peer(&self, to: Region<'_>, from: Region<'_>, bytes: usize) -> Result<bool> {
         let _ = (to, from, bytes);
         Ok(false)

@@ -29,8 +29,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Whether operands of these types keep within the sizes. All inputs count as if they were dense: a kernel may ask for
-    /// that, and a tensor of any layout must be able to take the place of another.
+    /// Whether operands of these types keep within the sizes. All inputs count as if they were dense: a
+    /// kernel may ask for that, and a tensor of any layout must be able to take the place of another.
     #[inline]
     pub fn hold(
         &self,

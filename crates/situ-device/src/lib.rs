@@ -1,12 +1,13 @@
 //! The seam between situ and its devices.
 //!
-//! A device crate implements [`Physical`] (what the machine has) and [`Device`] (what a program computes on), and
-//! fills a [`Registry`] with its kernels. The runtime sees nothing else of it. How a device crate is found:
-//! `situ_cpu::physical() -> Arc<dyn Physical>` and `situ_gpu::physical() -> Vec<Arc<dyn Physical>>` (best first).
+//! A device crate implements [`Physical`] (what the machine has) and [`Device`] (what a program computes on),
+//! and fills a [`Registry`] with its kernels. The runtime sees nothing else of it. How a device crate is
+//! found: `situ_cpu::physical() -> Arc<dyn Physical>` and `situ_gpu::physical() -> Vec<Arc<dyn Physical>>`
+//! (best first).
 //!
-//! Promises of a device: work is done in the order in which it was launched; a failed call changes nothing that a
-//! live tensor can see; no input, however wrong, makes it panic.
-//! Leaves to the runtime: choosing the device, limits and pools, copies between devices, the ledger.
+//! Promises of a device: work is done in the order in which it was launched; a failed call changes nothing
+//! that a live tensor can see; no input, however wrong, makes it panic. Leaves to the runtime: choosing the
+//! device, limits and pools, copies between devices, the ledger.
 
 pub mod call;
 pub mod capabilities;

@@ -69,7 +69,8 @@ impl<K> Registry<K> {
         }
     }
 
-    /// Registers for `dtype`, where it has none, what is registered of a family for `like`, as `make` changes it, for the same ops.
+    /// Registers for `dtype`, where it has none, what is registered of a family for `like`, as `make` changes
+    /// it, for the same ops.
     pub fn share(&mut self, kind: OpKind, like: DType, dtype: DType, make: impl Fn(&K) -> K) {
         let (from, to) = (self.table[Self::slot(kind, like)], Self::slot(kind, dtype));
         if from == 0 || self.table[to] != 0 {

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-/// The time of one launch. Whoever launches hands it over with the call, and the device fills it in: at once, or, where work is
-/// queued, by the next read or sync. A device that can't tell leaves it empty.
+/// The time of one launch. Whoever launches hands it over with the call, and the device fills it in: at once,
+/// or, where work is queued, by the next read or sync. A device that can't tell leaves it empty.
 #[derive(Debug, Default)]
 pub struct Timing {
     seconds: OnceLock<f64>,
@@ -24,8 +24,8 @@ pub struct Pass {
 }
 
 impl Timing {
-    /// One that does not ask for the time of the launch alone: a device for which that is dear may tell that of the [`Pass`] which the
-    /// launch is part of.
+    /// One that does not ask for the time of the launch alone: a device for which that is dear may tell that
+    /// of the [`Pass`] which the launch is part of.
     pub fn with_others() -> Timing {
         Timing { with_others: true, ..Timing::default() }
     }
@@ -50,8 +50,9 @@ impl Timing {
         let _ = self.seconds.set(seconds);
     }
 
-    /// Fills in when it began and ended, in seconds of a clock that is the device's own: only differences mean anything, between
-    /// launches of one device. Called before [`set`](Timing::set), by devices that can tell.
+    /// Fills in when it began and ended, in seconds of a clock that is the device's own: only differences
+    /// mean anything, between launches of one device. Called before [`set`](Timing::set), by devices that can
+    /// tell.
     pub fn set_span(&self, start: f64, end: f64) {
         let _ = self.span.set((start, end));
     }

@@ -1,8 +1,8 @@
 //! Everything in situ that parses bytes, as targets for a fuzzer.
 //!
-//! A [`Target`] reads bytes as a file of its kind and asks the result a few questions. It may say that the bytes are wrong; it must not
-//! panic, hang, or take memory out of proportion. The same targets are run by `cargo fuzz` (`fuzz/`, `make fuzz`) and, with
-//! mutations of their seeds, by the tests of this crate.
+//! A [`Target`] reads bytes as a file of its kind and asks the result a few questions. It may say that the
+//! bytes are wrong; it must not panic, hang, or take memory out of proportion. The same targets are run by
+//! `cargo fuzz` (`fuzz/`, `make fuzz`) and, with mutations of their seeds, by the tests of this crate.
 
 mod mutate;
 mod targets;

@@ -1,4 +1,5 @@
-//! A quick run of every target: its seeds, then mutations of them. `SITU_FUZZ` says how many, `SITU_FUZZ_FROM` where to begin.
+//! A quick run of every target: its seeds, then mutations of them. `SITU_FUZZ` says how many,
+//! `SITU_FUZZ_FROM` where to begin.
 
 use situ_fuzz::{Mutator, TARGETS, target};
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,8 +1,8 @@
 //! Finding the GPUs of this machine.
 //!
-//! Promises: the order is stable (discrete, integrated, virtual, software; then by bus address), one GPU seen through
-//! two graphics APIs is listed once, and a machine without a GPU or without a Vulkan loader gives an empty list: no
-//! panic, nothing on stderr. Leaves opening a device to `context`.
+//! Promises: the order is stable (discrete, integrated, virtual, software; then by bus address), one GPU seen
+//! through two graphics APIs is listed once, and a machine without a GPU or without a Vulkan loader gives an
+//! empty list: no panic, nothing on stderr. Leaves opening a device to `context`.
 
 use situ_core::Process;
 use std::fmt;
@@ -67,8 +67,8 @@ pub(crate) fn find_adapters() -> Vec<Adapter> {
 /// Validation layers print to stderr when they are missing, and cost time when they are not.
 const QUIET: wgpu::InstanceFlags = wgpu::InstanceFlags::empty();
 
-/// The Vulkan adapters. The instance is made without Wayland surfaces: with them, Mesa's device-selection layer looks
-/// for a Wayland session and complains on stderr where there is none.
+/// The Vulkan adapters. The instance is made without Wayland surfaces: with them, Mesa's device-selection
+/// layer looks for a Wayland session and complains on stderr where there is none.
 #[cfg(not(target_vendor = "apple"))]
 fn vulkan_adapters() -> Vec<wgpu::Adapter> {
     use wgpu::hal::{InstanceDescriptor, api::Vulkan, vulkan::Instance};
@@ -80,8 +80,8 @@ fn vulkan_adapters() -> Vec<wgpu::Adapter> {
         telemetry: None,
         display: None,
     };
-    // SAFETY: the one extension taken away is needed for Wayland surfaces alone, which wgpu looks up in this very
-    // list before it makes one, and which this crate never makes.
+    // SAFETY: the one extension taken away is needed for Wayland surfaces alone, which wgpu looks up in this
+    // very list before it makes one, and which this crate never makes.
     let instance = unsafe {
         Instance::init_with_callback(
             &descriptor,
@@ -143,9 +143,10 @@ impl Seen<'_> {
     }
 }
 
-/// Of each, whether it is a card that was not there before. One card is seen through several APIs (Vulkan and DX12 on Windows), and
-/// through several drivers of one API (two Vulkan drivers for AMD's cards). Equal cards have different bus addresses; where an API
-/// tells none, its first is the first of the others, its second the second.
+/// Of each, whether it is a card that was not there before. One card is seen through several APIs (Vulkan and
+/// DX12 on Windows), and through several drivers of one API (two Vulkan drivers for AMD's cards). Equal cards
+/// have different bus addresses; where an API tells none, its first is the first of the others, its second
+/// the second.
 fn distinct<'a>(seen: impl Iterator<Item = Seen<'a>>) -> Vec<bool> {
     // Each card, with the APIs that have shown it.
     let mut cards: Vec<(Seen<'a>, Vec<wgpu::Backend>)> = Vec::new();

@@ -1,9 +1,11 @@
-//! What an opened device can do in one go, known in this one place: loop trips of an invocation, workgroups in a
-//! dimension, bytes of a block, elements that kernels can count, work of one dispatch. Kernels cut their work by it.
+//! What an opened device can do in one go, known in this one place: loop trips of an invocation, workgroups
+//! in a dimension, bytes of a block, elements that kernels can count, work of one dispatch. Kernels cut their
+//! work by it.
 //!
-//! Promises: no border is assumed that was not given by the driver or seen by a probe. Drivers do not tell how far a
-//! loop may run: Mesa's llvmpipe ends all loops of an invocation together after 65,535 trips, without an error. So a
-//! small shader counts when an adapter is first opened, and no kernel makes more trips than were seen to be counted.
+//! Promises: no border is assumed that was not given by the driver or seen by a probe. Drivers do not tell
+//! how far a loop may run: Mesa's llvmpipe ends all loops of an invocation together after 65,535 trips,
+//! without an error. So a small shader counts when an adapter is first opened, and no kernel makes more trips
+//! than were seen to be counted.
 
 use crate::adapters::{Adapter, AdapterKind};
 use crate::context::Context;
@@ -11,8 +13,8 @@ use crate::fault::Fault;
 use crate::memory::ALIGNMENT;
 use std::sync::{Mutex, PoisonError};
 
-/// Trips that the probe asks for. Where they are all counted, kernels still keep to them: at 10 µs for a trip, which no
-/// GPU needs, an invocation is then done within the 2 s after which desktops reset a device.
+/// Trips that the probe asks for. Where they are all counted, kernels still keep to them: at 10 µs for a
+/// trip, which no GPU needs, an invocation is then done within the 2 s after which desktops reset a device.
 const ASKED: u32 = 1 << 17;
 
 /// Elements touched and operations done by one dispatch at most: a second at a rate that every GPU has.
@@ -24,8 +26,8 @@ const ELEMENTS: usize = i32::MAX as usize;
 /// The borders of one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Borders {
-    /// Loop trips that one invocation may make, over all its loops. Half of what was counted: drivers count the trip on
-    /// which a loop ends too, and one for each loop that is jumped over.
+    /// Loop trips that one invocation may make, over all its loops. Half of what was counted: drivers count
+    /// the trip on which a loop ends too, and one for each loop that is jumped over.
     pub(crate) trips: usize,
     /// Workgroups in one dimension of a dispatch.
     pub(crate) groups: u32,
@@ -63,8 +65,8 @@ impl Borders {
     }
 }
 
-/// The largest block that kernels can bind whole. They count bytes of bools in 32 bits, and may step past the end by a
-/// workgroup before they look.
+/// The largest block that kernels can bind whole. They count bytes of bools in 32 bits, and may step past the
+/// end by a workgroup before they look.
 fn largest_block(limits: &wgpu::Limits) -> u64 {
     let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
     limit.min(1 << 31) / ALIGNMENT * ALIGNMENT

@@ -1,9 +1,10 @@
 //! Errors that depend on data, found by kernels while nobody waits for them.
 //!
-//! A kernel that may meet a bad value is given a slot. It notes the lowest bad row with `atomicMax` of the row's
-//! complement, so that zero means "none" and the answer does not depend on the order of threads. Where the value
-//! itself is wanted, a one-thread kernel right behind it notes that too, while the indices are still in memory.
-//! Slots are fetched with the next read-back or sync, cleared in stream order, and so free again at once.
+//! A kernel that may meet a bad value is given a slot. It notes the lowest bad row with `atomicMax` of the
+//! row's complement, so that zero means "none" and the answer does not depend on the order of threads. Where
+//! the value itself is wanted, a one-thread kernel right behind it notes that too, while the indices are
+//! still in memory. Slots are fetched with the next read-back or sync, cleared in stream order, and so free
+//! again at once.
 
 use crate::memory::Block;
 use situ_core::error::Fault as DataFault;
@@ -61,7 +62,8 @@ impl Checks {
         self.open.len() as u64 * SLOT_WORDS * 4
     }
 
-    /// The checks of the slots, which are free from here on: the caller has recorded fetching and clearing them.
+    /// The checks of the slots, which are free from here on: the caller has recorded fetching and clearing
+    /// them.
     pub(crate) fn take(&mut self) -> Vec<Watch> {
         std::mem::take(&mut self.open)
     }

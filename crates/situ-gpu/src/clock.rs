@@ -1,22 +1,24 @@
 //! How long launches take, by the device's own clock.
 //!
-//! The dispatches of a timed launch get a compute pass of their own, which writes a timestamp where it begins and one
-//! where it ends: a lap. Usually that is all; a launch that is cut in two, by a full batch or by another thread, has
-//! several laps, and its time is their sum. The timestamps of a batch travel to the host with it, and whoever waits
-//! for the batch fills in its times.
-//! Where the time of a pass will do, launches share one as they would without a clock: the first of them has the lap, and the
-//! others join it. Their timestamps stay on the device until there are many, somebody waits for all work, or a launch of
-//! the same batch is timed alone. A software driver takes 60 µs and more for every place in a batch with a timestamp (lavapipe empties its
-//! pipeline, and draws nothing, to have one), so that there all launches of a batch share a lap, whatever its passes are; and as such a
-//! driver's clock is the host's, what the host sees anyway needs no timestamp.
+//! The dispatches of a timed launch get a compute pass of their own, which writes a timestamp where it begins
+//! and one where it ends: a lap. Usually that is all; a launch that is cut in two, by a full batch or by
+//! another thread, has several laps, and its time is their sum. The timestamps of a batch travel to the host
+//! with it, and whoever waits for the batch fills in its times. Where the time of a pass will do, launches
+//! share one as they would without a clock: the first of them has the lap, and the others join it. Their
+//! timestamps stay on the device until there are many, somebody waits for all work, or a launch of the same
+//! batch is timed alone. A software driver takes 60 µs and more for every place in a batch with a timestamp
+//! (lavapipe empties its pipeline, and draws nothing, to have one), so that there all launches of a batch
+//! share a lap, whatever its passes are; and as such a driver's clock is the host's, what the host sees
+//! anyway needs no timestamp.
 //!
-//! Promises: a batch without timed launches is what it would be without a clock, and nothing is made before the first
-//! timed launch, for which alone, on a software driver, the queue is waited for; a time is filled in before the read or
-//! sync that waited for it returns, that of a shared pass before the sync; a launch
-//! that fails, is lost, or whose clock ran backwards has no time. A batch never has more laps than the clock has room
-//! for, as each has a dispatch in it. Leaves out: clearing memory for a kernel, which is no part of a pass; and times
-//! on adapters without timestamps, or whose driver refuses the few buffers that they need. A kernel's first launch includes
-//! what the driver put off until then, which for a software driver is compiling it.
+//! Promises: a batch without timed launches is what it would be without a clock, and nothing is made before
+//! the first timed launch, for which alone, on a software driver, the queue is waited for; a time is filled
+//! in before the read or sync that waited for it returns, that of a shared pass before the sync; a launch
+//! that fails, is lost, or whose clock ran backwards has no time. A batch never has more laps than the clock
+//! has room for, as each has a dispatch in it. Leaves out: clearing memory for a kernel, which is no part of
+//! a pass; and times on adapters without timestamps, or whose driver refuses the few buffers that they need.
+//! A kernel's first launch includes what the driver put off until then, which for a software driver is
+//! compiling it.
 
 mod host;
 mod laps;
@@ -33,22 +35,24 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Laps of passes that launches share are taken out together, once there are so many of them: taking out costs a batch more than they do.
+/// Laps of passes that launches share are taken out together, once there are so many of them: taking out
+/// costs a batch more than they do.
 const TOGETHER: usize = BATCH_DISPATCHES;
-/// Timestamps that are on the device: two for each lap of a batch, and of those before it that were left there.
+/// Timestamps that are on the device: two for each lap of a batch, and of those before it that were left
+/// there.
 const STAMPS: u32 = 2 * (BATCH_DISPATCHES + TOGETHER) as u32;
 const _: () = assert!(STAMPS <= wgpu::QUERY_SET_MAX_QUERIES);
 /// Bytes of all timestamps.
 const BATCH_BYTES: u64 = STAMPS as u64 * wgpu::QUERY_SIZE as u64;
-/// What a clock may come to need: the query set, the buffer that it is resolved into, and one on the host for each
-/// batch in flight.
+/// What a clock may come to need: the query set, the buffer that it is resolved into, and one on the host for
+/// each batch in flight.
 pub(crate) const BYTES: u64 = (2 + IN_FLIGHT as u64) * BATCH_BYTES;
 
 /// Counts passes that launches shared.
 static PASSES: AtomicU64 = AtomicU64::new(0);
 
-/// The time of one launch, while it is being measured. Its laps and the launch itself share it; when all of them have
-/// let go of it, the sum is known, and is filled in.
+/// The time of one launch, while it is being measured. Its laps and the launch itself share it; when all of
+/// them have let go of it, the sum is known, and is filled in.
 pub(crate) struct Stopwatch {
     timing: Arc<Timing>,
     /// Launches that run in the pass of this one, and are timed with it.
@@ -64,7 +68,8 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Leaves the time empty, because the launch has failed. The pass that it shares with others has one all the same.
+    /// Leaves the time empty, because the launch has failed. The pass that it shares with others has one all
+    /// the same.
     pub(crate) fn spoil(&self) {
         if !self.timing.is_with_others() {
             self.begin_lap();
@@ -130,8 +135,8 @@ pub(crate) struct Clock {
     arrivals: Mutex<Arrivals>,
 }
 
-/// What timestamps are written to. One set does for all batches: they run one after the other, and each takes its
-/// timestamps out at its end.
+/// What timestamps are written to. One set does for all batches: they run one after the other, and each takes
+/// its timestamps out at its end.
 struct Gear {
     queries: wgpu::QuerySet,
     resolved: wgpu::Buffer,
@@ -248,8 +253,8 @@ impl Clock {
         self.by_batch && watch.timing.is_with_others()
     }
 
-    /// A launch is timed with its batch, in the lap that goes on there. Where one must begin in the midst of a batch, so that what was
-    /// recorded before is not in it, it does so at the end of `encoder`.
+    /// A launch is timed with its batch, in the lap that goes on there. Where one must begin in the midst of
+    /// a batch, so that what was recorded before is not in it, it does so at the end of `encoder`.
     pub(crate) fn join_batch(
         &self,
         laps: &mut Laps,
@@ -313,8 +318,8 @@ impl Clock {
             .forget_lifetime()
     }
 
-    /// Records, at the end of a batch, the way of the timestamps to the host; gives the buffer they will be in, or
-    /// `None` if there are none, or they can wait and nobody wants them `now`.
+    /// Records, at the end of a batch, the way of the timestamps to the host; gives the buffer they will be
+    /// in, or `None` if there are none, or they can wait and nobody wants them `now`.
     pub(crate) fn take_out(
         &self,
         laps: &mut Laps,
@@ -338,8 +343,8 @@ impl Clock {
         Some(Taken(Some(buffer)))
     }
 
-    /// Batch `number`, which puts its timestamps into `buffer`, was handed to the driver, which took it or not. Numbers
-    /// rise.
+    /// Batch `number`, which puts its timestamps into `buffer`, was handed to the driver, which took it or
+    /// not. Numbers rise.
     pub(crate) fn sent(&self, number: u64, accepted: bool, laps: &mut Laps, taken: Taken) {
         let stamps = laps.stamps();
         let laps = laps.take();

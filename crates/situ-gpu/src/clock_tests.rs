@@ -1,4 +1,5 @@
-//! Tests of the clock on whatever adapter there is: through the device seam, and on the stream where passes count.
+//! Tests of the clock on whatever adapter there is: through the device seam, and on the stream where passes
+//! count.
 
 use crate::adapters::{Adapter, find_adapters};
 use crate::context::Context;
@@ -177,7 +178,8 @@ fn stream(adapter: &Adapter) -> Stream {
     Stream::new(Arc::new(Context::open(adapter).unwrap()), &Budget::new(None)).unwrap()
 }
 
-/// A stream that times passes one by one, as those of hardware do, and one that times batches, where the adapter can.
+/// A stream that times passes one by one, as those of hardware do, and one that times batches, where the
+/// adapter can.
 fn streams(adapter: &Adapter) -> [Stream; 2] {
     [stream(adapter).timed_by_pass(), stream(adapter)]
 }
@@ -409,8 +411,8 @@ fn batches_that_are_read_at_once_and_those_that_nobody_waits_for_follow_each_oth
         }
         stream.sync().unwrap();
         let passes: Vec<situ_device::Pass> = timings.iter().map(|timing| timing.pass().unwrap()).collect();
-        // A clock of the host that is ahead of the device's, or behind, would leave most of them nothing; a host that
-        // is late by more than a batch takes, one or two.
+        // A clock of the host that is ahead of the device's, or behind, would leave most of them nothing; a
+        // host that is late by more than a batch takes, one or two.
         assert!(passes.iter().all(|pass| pass.start <= pass.end), "{passes:?}");
         assert!(passes.iter().filter(|pass| pass.start < pass.end).count() > 7, "{passes:?}");
         assert!(passes.windows(2).all(|pair| pair[0].end <= pair[1].start), "{passes:?}");

@@ -1,9 +1,10 @@
-//! A wgpu device and queue on an adapter, which the logical GPUs there share: they see each other's buffers, and are lost together.
+//! A wgpu device and queue on an adapter, which the logical GPUs there share: they see each other's buffers,
+//! and are lost together.
 //!
 //! Promises: several contexts may share an adapter; no error of the driver becomes a panic; a lost device is
-//! remembered, because calls on it stay silent. A device that rejected work counts as lost: what that work should have written
-//! holds something else, and nobody can tell any more who depends on it. In a fork's child every device is lost. Leaves
-//! ordering of work to `stream` and memory limits to the runtime.
+//! remembered, because calls on it stay silent. A device that rejected work counts as lost: what that work
+//! should have written holds something else, and nobody can tell any more who depends on it. In a fork's
+//! child every device is lost. Leaves ordering of work to `stream` and memory limits to the runtime.
 
 use crate::adapters::Adapter;
 use crate::borders::Borders;

@@ -24,9 +24,10 @@ pub(crate) fn find(of: TypeId) -> Option<Shader> {
     SHADERS.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(&of).cloned()
 }
 
-/// Registers the kernel of a type of ops for these dtypes, with at most three inputs and one output. Every GPU of the process has it from then on.
-/// The first that is registered for a type stays: what was compiled is kept by the op. `text`, `words` and `trips` are those of
-/// `situ_runtime::custom::Wgsl`, which says what they are.
+/// Registers the kernel of a type of ops for these dtypes, with at most three inputs and one output. Every
+/// GPU of the process has it from then on. The first that is registered for a type stays: what was compiled
+/// is kept by the op. `text`, `words` and `trips` are those of `situ_runtime::custom::Wgsl`, which says what
+/// they are.
 pub fn register<T: Foreign>(
     dtypes: &[DType],
     text: fn(&T) -> String,

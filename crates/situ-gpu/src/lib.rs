@@ -1,11 +1,12 @@
-//! The GPU device of situ: wgpu (Vulkan, Metal, DX12) and WGSL kernels of our own. The only crate that names a GPU API.
+//! The GPU device of situ: wgpu (Vulkan, Metal, DX12) and WGSL kernels of our own. The only crate that names
+//! a GPU API.
 //!
 //! From the bottom up:
 //! - `adapters`: the GPUs this machine has;
 //! - `context`, `borders`: one logical GPU, whose errors never become panics, and what it can do in one go;
 //! - `memory`, `staging`: blocks for tensors, and buffers that bytes pass through;
-//! - `pipelines`, `checks`, `clock`, `progress`, `stream`: compiled kernels, errors found by them, how long they take,
-//!   and the one queue that all work goes through, in order and in batches;
+//! - `pipelines`, `checks`, `clock`, `progress`, `stream`: compiled kernels, errors found by them, how long
+//!   they take, and the one queue that all work goes through, in order and in batches;
 //! - `kernels`: what is computed, one file per family of ops;
 //! - `device`: all of it behind the seam of `situ-device`.
 //!

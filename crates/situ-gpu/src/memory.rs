@@ -1,10 +1,11 @@
 //! Raw GPU memory: blocks that a pool cuts tensors from.
 //!
-//! A block is one wgpu buffer. Kernels bind the whole block and are told where their tensors begin, so a bind group
-//! is good for every tensor of the blocks it names. All bindings are `read_write`: inputs and outputs may lie in one
-//! block, and one dispatch may not bind a buffer both as read-only and as writable.
+//! A block is one wgpu buffer. Kernels bind the whole block and are told where their tensors begin, so a bind
+//! group is good for every tensor of the blocks it names. All bindings are `read_write`: inputs and outputs
+//! may lie in one block, and one dispatch may not bind a buffer both as read-only and as writable.
 //!
-//! Promises: a failed allocation is a `Fault` and harms nothing. Leaves limits, reuse and accounting to the runtime.
+//! Promises: a failed allocation is a `Fault` and harms nothing. Leaves limits, reuse and accounting to the
+//! runtime.
 
 use crate::context::Context;
 use crate::fault::Fault;
@@ -15,8 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Ids name blocks in caches. They are never used again, and no two devices share one.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Sizes and offsets of tensors within a block are multiples of this: whole vectors can be read and written anywhere,
-/// and what is written past the end of a tensor stays in its own padding.
+/// Sizes and offsets of tensors within a block are multiples of this: whole vectors can be read and written
+/// anywhere, and what is written past the end of a tensor stays in its own padding.
 pub(crate) const ALIGNMENT: u64 = 256;
 
 /// One buffer on one device.
@@ -34,8 +35,8 @@ impl Block {
     }
 }
 
-/// A block as the runtime holds it: caches forget it when it is dropped, so that its memory can go once the work
-/// that uses it is done.
+/// A block as the runtime holds it: caches forget it when it is dropped, so that its memory can go once the
+/// work that uses it is done.
 pub(crate) struct Held {
     pub(crate) block: Block,
     pub(crate) stream: Arc<Stream>,

@@ -1,10 +1,11 @@
 //! Compute pipelines and bind groups, made once and kept.
 //!
 //! Every kernel has the same interface: `n` storage buffers in group 0, all `read_write`, and its parameters
-//! in group 1, a slice of the stream's parameter buffer chosen by a dynamic offset. So there is one layout per number
-//! of buffers, one bind group for all parameters, and a bind group per set of blocks.
+//! in group 1, a slice of the stream's parameter buffer chosen by a dynamic offset. So there is one layout
+//! per number of buffers, one bind group for all parameters, and a bind group per set of blocks.
 //!
-//! Promises: a kernel is compiled once per device, and again only if a thousand others were used since; WGSL that does not compile is a `Fault` that names the kernel.
+//! Promises: a kernel is compiled once per device, and again only if a thousand others were used since; WGSL
+//! that does not compile is a `Fault` that names the kernel.
 
 use crate::context::Context;
 use crate::fault::Fault;
@@ -22,11 +23,12 @@ pub(crate) const MAX_BINDINGS: usize = 8;
 
 /// Words of parameters that most kernels have; the last two are the stream's.
 pub(crate) const PARAM_WORDS: usize = 64;
-/// Words of parameters that a kernel can have; what lies behind the first [`PARAM_WORDS`] is for those that ask for it.
+/// Words of parameters that a kernel can have; what lies behind the first [`PARAM_WORDS`] is for those that
+/// ask for it.
 pub(crate) const MAX_PARAM_WORDS: usize = 128;
 
-/// Kernels kept before the half that was not used for longest is dropped. Fused programs are as many as functions have parts: a driver's
-/// copies of all that a long process ever compiled are gigabytes.
+/// Kernels kept before the half that was not used for longest is dropped. Fused programs are as many as
+/// functions have parts: a driver's copies of all that a long process ever compiled are gigabytes.
 const KEPT_PIPELINES: usize = 1024;
 
 /// Bind groups kept before the least useful are dropped.
@@ -110,8 +112,8 @@ pub(crate) enum View {
 pub(crate) struct Source {
     /// The storage buffers it binds, as `b0`, `b1`, ...
     pub(crate) buffers: Vec<View>,
-    /// WGSL text with an entry point `main`, without the declarations of buffers and of `p(i)`, the i-th word of its
-    /// parameters.
+    /// WGSL text with an entry point `main`, without the declarations of buffers and of `p(i)`, the i-th word
+    /// of its parameters.
     pub(crate) wgsl: String,
 }
 
@@ -207,8 +209,8 @@ impl Pipelines {
             };
             let mut checks = wgpu::ShaderRuntimeChecks::checked();
             checks.force_loop_bounding = false;
-            // SAFETY: only loop bounding is off, and every loop of our kernels counts to a bound that is fixed when
-            // the loop begins. Bounds checks and division checks stay on.
+            // SAFETY: only loop bounding is off, and every loop of our kernels counts to a bound that is
+            // fixed when the loop begins. Bounds checks and division checks stay on.
             let module = unsafe { device.create_shader_module_trusted(descriptor, checks) };
             device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
                 label: Some(key.kernel),
@@ -272,7 +274,8 @@ impl Pipelines {
             return group.clone();
         }
         if kept.len() >= KEPT_BIND_GROUPS {
-            // Block sets in use come back within a few ops; telling which are stale is dearer than remaking them.
+            // Block sets in use come back within a few ops; telling which are stale is dearer than remaking
+            // them.
             kept.clear();
         }
         let entries: Vec<_> = blocks

@@ -1,9 +1,9 @@
 //! Host-visible buffers that bytes pass through on their way to and from the device.
 //!
-//! Promises: every byte is claimed on the device's budget; one small buffer each way is claimed from the start, so
-//! that a transfer gets through however full the device is; buffers are reused; a caller that has to wait for one
-//! sleeps, and only callers that hold none wait, so that nobody waits for ever. Leaves recording the copies to
-//! `stream`.
+//! Promises: every byte is claimed on the device's budget; one small buffer each way is claimed from the
+//! start, so that a transfer gets through however full the device is; buffers are reused; a caller that has
+//! to wait for one sleeps, and only callers that hold none wait, so that nobody waits for ever. Leaves
+//! recording the copies to `stream`.
 
 use crate::context::Context;
 use crate::fault::Fault;
@@ -16,8 +16,8 @@ use std::time::Duration;
 pub(crate) const BASE: u64 = 64 << 10;
 /// The largest piece a transfer is cut into: larger ones gain nothing and cost memory.
 pub(crate) const PIECE: u64 = 8 << 20;
-/// What one direction may hold beside its base buffer: two pieces in flight overlap the copying of one with the
-/// filling of the other.
+/// What one direction may hold beside its base buffer: two pieces in flight overlap the copying of one with
+/// the filling of the other.
 const CAP: u64 = 2 * PIECE;
 
 /// Which way the bytes go.
@@ -50,8 +50,8 @@ impl Drop for Staged {
     }
 }
 
-/// The buffers of one direction. Shared with map callbacks, which run inside driver calls: nobody may call the
-/// driver while holding `free`.
+/// The buffers of one direction. Shared with map callbacks, which run inside driver calls: nobody may call
+/// the driver while holding `free`.
 struct Shelf {
     direction: Direction,
     base_made: AtomicBool,
@@ -131,7 +131,8 @@ impl Staging {
         }
     }
 
-    /// A buffer of `bytes` if that can be had, else a smaller one; `None` if all are in use and no more may be made.
+    /// A buffer of `bytes` if that can be had, else a smaller one; `None` if all are in use and no more may
+    /// be made.
     pub(crate) fn try_take(&self, direction: Direction, bytes: u64) -> Result<Option<Staged>, Fault> {
         let shelf = self.shelf(direction);
         if let Some(found) = shelf.take_free(bytes, false) {
@@ -181,8 +182,8 @@ impl Staging {
         }
     }
 
-    /// A buffer of `bytes` if that can be had, else a smaller one, waiting for it if need be. The caller holds none.
-    /// `progress` makes the device finish what would give buffers back.
+    /// A buffer of `bytes` if that can be had, else a smaller one, waiting for it if need be. The caller
+    /// holds none. `progress` makes the device finish what would give buffers back.
     pub(crate) fn take(
         &self,
         direction: Direction,
@@ -197,8 +198,8 @@ impl Staging {
             if let Some(found) = self.try_take(direction, bytes)? {
                 return Ok(found);
             }
-            // Others hold them all between two of their own steps; the time limit covers a return that came between
-            // the look above and this wait.
+            // Others hold them all between two of their own steps; the time limit covers a return that came
+            // between the look above and this wait.
             let shelf = self.shelf(direction);
             let free = shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = shelf.returned.wait_timeout(free, Duration::from_millis(5));

@@ -1,8 +1,9 @@
 //! The one queue of a logical GPU: work is recorded in program order and submitted in batches.
 //!
-//! Promises: uploads, kernels, copies and reads take effect in the order of the calls, whichever thread makes them;
-//! a submit happens on read-back, on sync, or when enough is waiting; waiting sleeps, and does not hold up threads
-//! that only record. Leaves to others: what a kernel computes (`kernels`), who owns which bytes (the runtime's pool).
+//! Promises: uploads, kernels, copies and reads take effect in the order of the calls, whichever thread makes
+//! them; a submit happens on read-back, on sync, or when enough is waiting; waiting sleeps, and does not hold
+//! up threads that only record. Leaves to others: what a kernel computes (`kernels`), who owns which bytes
+//! (the runtime's pool).
 
 use crate::checks::{self, Checks, Watch};
 use crate::clock::{self, Clock, Laps, Stopwatch};
@@ -26,17 +27,19 @@ pub(crate) use download::Asked;
 const INLINE_BYTES: usize = 64 << 10;
 /// Uploads up to this size travel with the parameters: one driver call for all of a batch.
 const INLINE_UPLOAD: usize = 16 << 10;
-/// Dispatches after which a batch is submitted: about a millisecond of recording, so the GPU does not stand idle.
+/// Dispatches after which a batch is submitted: about a millisecond of recording, so the GPU does not stand
+/// idle.
 pub(crate) const BATCH_DISPATCHES: usize = 256;
 /// Estimated work (elements touched, or multiply-adds) after which a batch is submitted.
 const BATCH_WORK: u64 = 1 << 25;
 /// A copy to the host up to this size takes less time than a timestamp before it would.
 const SHORT_READ: u64 = 256 << 10;
-/// Batches that may be submitted and not done: enough to keep the device busy, few enough to bound the memory that
-/// their parameters hold.
+/// Batches that may be submitted and not done: enough to keep the device busy, few enough to bound the memory
+/// that their parameters hold.
 pub(crate) const IN_FLIGHT: usize = 4;
-/// What a stream needs whatever it does: parameters (a buffer, and a copy on its way with each batch in flight), error
-/// slots on both sides, a staging buffer each way; and its clock, so that a full device can be measured too.
+/// What a stream needs whatever it does: parameters (a buffer, and a copy on its way with each batch in
+/// flight), error slots on both sides, a staging buffer each way; and its clock, so that a full device can be
+/// measured too.
 pub(crate) const FIXED_BYTES: u64 = ((1 + IN_FLIGHT) * INLINE_BYTES + 4 * MAX_PARAM_WORDS) as u64
     + 2 * Checks::BYTES
     + 2 * staging::BASE
@@ -217,8 +220,8 @@ impl Stream {
         self.record(&mut batch, launch)
     }
 
-    /// Records kernel calls that may find bad data, and the one right behind them that notes the value found. All
-    /// bind the block of slots, and find the number of their slot in word 63 of their parameters.
+    /// Records kernel calls that may find bad data, and the one right behind them that notes the value found.
+    /// All bind the block of slots, and find the number of their slot in word 63 of their parameters.
     pub(crate) fn dispatch_checked(
         &self,
         watch: &Watch,
@@ -281,8 +284,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes `bytes` to `block` at `offset` (a multiple of 4). If the length is not a multiple of 4, the rest of the
-    /// last word is overwritten too: it is padding of the same tensor.
+    /// Writes `bytes` to `block` at `offset` (a multiple of 4). If the length is not a multiple of 4, the
+    /// rest of the last word is overwritten too: it is padding of the same tensor.
     pub(crate) fn upload(&self, block: &Block, offset: u64, bytes: &[u8]) -> Result<(), Fault> {
         debug_assert_eq!(offset % 4, 0);
         self.context.check()?;
@@ -325,8 +328,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Copies bytes between blocks of two streams on one device; offsets are multiples of 4, and so much is copied that the length is one,
-    /// too: what lies behind the end is padding of the same tensors.
+    /// Copies bytes between blocks of two streams on one device; offsets are multiples of 4, and so much is
+    /// copied that the length is one, too: what lies behind the end is padding of the same tensors.
     pub(crate) fn copy_from(
         &self,
         source: &Stream,
@@ -355,8 +358,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads `into.len()` bytes from `offset`, after all work recorded before. Every check of that work is settled
-    /// when this returns.
+    /// Reads `into.len()` bytes from `offset`, after all work recorded before. Every check of that work is
+    /// settled when this returns.
     pub(crate) fn read(&self, block: &Block, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
         self.context.check()?;
         // Another thread may have fetched a check of ours and not settled it yet: then this waits for it.
@@ -411,7 +414,8 @@ impl Stream {
         if self.staging.extra_bytes() == 0 {
             return;
         }
-        // A device that fails here says so at the next launch; for memory there is nothing more to be had from it.
+        // A device that fails here says so at the next launch; for memory there is nothing more to be had
+        // from it.
         if self.flush().and_then(|()| self.finish_submitted()).is_ok() {
             self.staging.trim();
         }
@@ -484,7 +488,8 @@ impl Stream {
         clock.join_batch(laps, watch, encoder.as_mut().filter(|_| from_here));
     }
 
-    /// Ends what is timed by the batch before its last command, a copy of so many bytes to the host, which waits for it.
+    /// Ends what is timed by the batch before its last command, a copy of so many bytes to the host, which
+    /// waits for it.
     fn end_lap_before_read(&self, batch: &mut Batch, bytes: u64) {
         let Some(clock) = self.clock.as_ref().filter(|_| batch.laps.is_running()) else { return };
         if bytes <= SHORT_READ {

@@ -57,7 +57,8 @@ impl Work {
     ) -> Work {
         let bytes: usize = inputs.iter().chain(outputs).map(TensorType::bytes).sum();
         let elements = outputs.first().map_or(0, |t| t.shape.elements());
-        // Conditions, comparisons and indices have an operand or a result beside what they compute on, and it is the narrower.
+        // Conditions, comparisons and indices have an operand or a result beside what they compute on, and it
+        // is the narrower.
         let first = [outputs.first(), inputs.first()].into_iter().flatten().map(|t| t.dtype);
         let dtype = first.max_by_key(|dtype| dtype.size()).unwrap_or(DType::F32);
         Work { class, flops: per_element * elements as f64, bytes: bytes as f64, dtype }

@@ -1,5 +1,5 @@
-//! Algebra of integers and truths: every function of a function, and every op with the constants that rewrites look for, gives what it gave
-//! before, for every byte and for the ends of the wider dtypes.
+//! Algebra of integers and truths: every function of a function, and every op with the constants that
+//! rewrites look for, gives what it gave before, for every byte and for the ends of the wider dtypes.
 
 mod interpreter;
 

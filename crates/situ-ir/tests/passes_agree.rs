@@ -1,5 +1,5 @@
-//! Passes change no result: on random graphs of every sort of op, each pass alone, all together, and all but one give what the
-//! graph gave before, bit for bit.
+//! Passes change no result: on random graphs of every sort of op, each pass alone, all together, and all but
+//! one give what the graph gave before, bit for bit.
 
 mod interpreter;
 mod random_graph;

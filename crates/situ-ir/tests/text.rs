@@ -1,4 +1,5 @@
-//! The text form: what is printed parses back to an equal graph, and nothing that is not a graph makes the parser panic.
+//! The text form: what is printed parses back to an equal graph, and nothing that is not a graph makes the
+//! parser panic.
 
 mod random_graph;
 

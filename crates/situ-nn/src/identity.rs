@@ -5,8 +5,8 @@ use situ_core::{Error, Result, TensorType};
 use situ_tensor::scope::current_request;
 use situ_tensor::{ScopeGuard, Tensor, name_scope};
 
-/// The name of a layer in its model, and the device scope in which it was made. Layers of one's own hold one, too: made in the
-/// constructor, given its path in `build`, entered in `forward`.
+/// The name of a layer in its model, and the device scope in which it was made. Layers of one's own hold one,
+/// too: made in the constructor, given its path in `build`, entered in `forward`.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -93,7 +93,8 @@ impl Identity {
         !self.frozen
     }
 
-    /// What [`Model::weights`](crate::Model::weights) gives for these weights: none of them is trainable while the layer is frozen.
+    /// What [`Model::weights`](crate::Model::weights) gives for these weights: none of them is trainable
+    /// while the layer is frozen.
     pub fn held(&self, weights: impl IntoIterator<Item = Weight>) -> Vec<Weight> {
         let held = |weight: Weight| Weight { trainable: weight.trainable && !self.frozen, ..weight };
         weights.into_iter().map(held).collect()
@@ -120,7 +121,8 @@ impl Identity {
         self.site.enter()
     }
 
-    /// Takes the name that the maker has for the layer: for layers of layers, whose parts have scopes of their own.
+    /// Takes the name that the maker has for the layer: for layers of layers, whose parts have scopes of
+    /// their own.
     pub fn take_path(&mut self, maker: &Maker) {
         maker.path().clone_into(&mut self.path);
     }
@@ -131,8 +133,8 @@ impl Identity {
         Entered(site, self.site.enter_line(), self.enter_name())
     }
 
-    /// Opens a scope with its name alone, below those of the layers around it that have not opened theirs: for layers of layers, whose parts
-    /// have devices of their own.
+    /// Opens a scope with its name alone, below those of the layers around it that have not opened theirs:
+    /// for layers of layers, whose parts have devices of their own.
     pub fn enter_name(&self) -> Option<ScopeGuard> {
         if self.path.is_empty() {
             return None;
@@ -192,8 +194,8 @@ impl Identity {
     }
 }
 
-/// What is left of a layer's path inside of scopes with these names: without the most of its first names that the scopes end with. Its
-/// last name always is.
+/// What is left of a layer's path inside of scopes with these names: without the most of its first names that
+/// the scopes end with. Its last name always is.
 fn within<'p>(around: &str, path: &'p str) -> &'p str {
     let ends = path.rmatch_indices('/').map(|(at, _)| at);
     let ends_with = |names: &str| {

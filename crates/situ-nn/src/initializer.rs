@@ -1,7 +1,7 @@
 //! The values with which weights begin.
 //!
-//! Promises: the same seed, shape and fans give the same values, whatever the number of threads and wherever the weight will be:
-//! they are drawn on the CPU and copied.
+//! Promises: the same seed, shape and fans give the same values, whatever the number of threads and wherever
+//! the weight will be: they are drawn on the CPU and copied.
 
 use crate::weight::Maker;
 use situ_core::{DType, DeviceSpec, DeviceType, Error, Request, Result, Shape};

@@ -19,8 +19,9 @@ pub struct Interrupt(Arc<AtomicBool>);
 static CTRL_C: OnceLock<std::result::Result<Interrupt, String>> = OnceLock::new();
 
 impl Interrupt {
-    /// The flag that Ctrl-C sets, from the first call on: the first Ctrl-C ends fit after the current step, a second one the program at
-    /// once, with code 130. An error if the program has a handler of its own, which may call [`Interrupt::set`] itself.
+    /// The flag that Ctrl-C sets, from the first call on: the first Ctrl-C ends fit after the current step, a
+    /// second one the program at once, with code 130. An error if the program has a handler of its own, which
+    /// may call [`Interrupt::set`] itself.
     pub fn on_ctrl_c() -> Result<Interrupt> {
         let made = CTRL_C.get_or_init(|| {
             let flag = Interrupt::default();

@@ -58,8 +58,9 @@ pub trait Model: Send + Sync {
     /// Its weights, each once, under names that differ, in the order in which they were made.
     fn weights(&self) -> Vec<Weight>;
 
-    /// Makes the weights that it does not have yet, for inputs of that shape, the first size of which is the batch. Training calls it
-    /// with the first batch; a model that is made with its weights has nothing to do.
+    /// Makes the weights that it does not have yet, for inputs of that shape, the first size of which is the
+    /// batch. Training calls it with the first batch; a model that is made with its weights has nothing to
+    /// do.
     fn prepare(&mut self, input: &Shape) -> Result<()> {
         let _ = input;
         Ok(())
@@ -90,13 +91,15 @@ pub trait Layer: Model + Debug {
         None
     }
 
-    /// [`Layer::identity`], to change it: what a layer with weights needs for [`Sequential::set_trainable`](crate::Sequential::set_trainable).
+    /// [`Layer::identity`], to change it: what a layer with weights needs for
+    /// [`Sequential::set_trainable`](crate::Sequential::set_trainable).
     fn identity_mut(&mut self) -> Option<&mut Identity> {
         None
     }
 
-    /// Makes its weights for inputs of that shape, the first size of which is the batch, and says the shape of what it gives for them. A
-    /// layer that has weights already keeps them, if they fit. Called by [`Maker::build`], which gives it a name first.
+    /// Makes its weights for inputs of that shape, the first size of which is the batch, and says the shape
+    /// of what it gives for them. A layer that has weights already keeps them, if they fit. Called by
+    /// [`Maker::build`], which gives it a name first.
     fn build(&mut self, input: &Shape, maker: &mut Maker) -> Result<Shape>;
 
     /// The layer with weights for inputs of that shape, which is without the batch: for models of one's own.

@@ -29,8 +29,8 @@
 //! ```
 //!
 //! # Promises
-//! - A layer remembers the device scope in which it was made: its weights are made there, and its ops run there, forward and
-//!   backward, unless a scope at the call says otherwise.
+//! - A layer remembers the device scope in which it was made: its weights are made there, and its ops run
+//!   there, forward and backward, unless a scope at the call says otherwise.
 //! - The same seed gives the same weights, whatever the number of threads.
 //! - A step of training is one function, and `fit` reads nothing back between steps.
 //! - A checkpoint is there as a whole, the old one or the new one, at any moment.
@@ -38,14 +38,16 @@
 //! - A layer's ops carry its name (`block/dense_1/matmul`) in explanations and profiles.
 //!
 //! # The parts
-//! - [`Dense`], [`Conv2D`] and the other layers, each of which is a [`Model`]; [`Sequential`] and [`Residual`] are layers of layers.
+//! - [`Dense`], [`Conv2D`] and the other layers, each of which is a [`Model`]; [`Sequential`] and
+//!   [`Residual`] are layers of layers.
 //! - [`Maker`] gives layers names and weights, by [`Initializer`]s, from one seed.
 //! - [`losses`] and [`metrics`]; [`Activation`], [`Penalty`].
 //! - [`Pass`]: whether a pass is for training, and what random layers draw by.
 //! - [`Identity`] and [`Site`]: for layers of one's own.
 //!
 //! # What it leaves to others
-//! Gradients and functions (`situ-tensor`), input (`situ-data`), where ops without a scope run (`situ-runtime`).
+//! Gradients and functions (`situ-tensor`), input (`situ-data`), where ops without a scope run
+//! (`situ-runtime`).
 
 mod activation;
 pub mod callbacks;

@@ -4,8 +4,8 @@ use situ_core::Result;
 use situ_tensor::Tensor;
 use std::fmt::Debug;
 
-/// A figure of a whole epoch that is made of sums over batches, so that it can be gathered on a device inside of a compiled step and
-/// read once in a while.
+/// A figure of a whole epoch that is made of sums over batches, so that it can be gathered on a device inside
+/// of a compiled step and read once in a while.
 pub trait Metric: Debug + Send + Sync {
     /// Its name in progress and history.
     fn name(&self) -> String;
@@ -16,8 +16,8 @@ pub trait Metric: Debug + Send + Sync {
     /// What a batch adds to the sums: one tensor of [`Metric::sums`] f32.
     fn batch(&self, predicted: &Tensor, target: &Tensor) -> Result<Tensor>;
 
-    /// Whether its ops are called at lines of the program, which messages and profiles then show. Those of this crate's metrics are said to
-    /// be of the line that compiled the model.
+    /// Whether its ops are called at lines of the program, which messages and profiles then show. Those of
+    /// this crate's metrics are said to be of the line that compiled the model.
     #[doc(hidden)]
     fn has_lines(&self) -> bool {
         true

@@ -35,7 +35,8 @@ impl Pass {
         Pass::default()
     }
 
-    /// A pass of training. `step`, one i32 that counts the steps, makes a compiled pass draw other numbers each time.
+    /// A pass of training. `step`, one i32 that counts the steps, makes a compiled pass draw other numbers
+    /// each time.
     pub fn training(seed: u64, step: Option<Tensor>) -> Pass {
         Pass { training: true, seed, step, ..Pass::default() }
     }
@@ -45,14 +46,16 @@ impl Pass {
         self.training
     }
 
-    /// The part of the pass that goes through a layer of layers: for its `forward`, so that those inside know of it if it is frozen.
+    /// The part of the pass that goes through a layer of layers: for its `forward`, so that those inside know
+    /// of it if it is frozen.
     pub fn through(&self, layers: &Identity) -> Frozen<'_> {
         let before = self.frozen.get();
         self.frozen.set(before || !layers.is_trainable());
         Frozen { pass: self, before }
     }
 
-    /// Whether a layer is to learn from this pass: it is one of training, and neither the layer nor one around it is frozen.
+    /// Whether a layer is to learn from this pass: it is one of training, and neither the layer nor one
+    /// around it is frozen.
     pub fn trains(&self, layer: &Identity) -> bool {
         self.training && !self.frozen.get() && layer.is_trainable()
     }

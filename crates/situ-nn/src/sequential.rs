@@ -45,7 +45,8 @@ impl Sequential {
         Sequential::default()
     }
 
-    /// With one more layer at the end. Layers that have weights keep them; the new one gets its own when the model is built again.
+    /// With one more layer at the end. Layers that have weights keep them; the new one gets its own when the
+    /// model is built again.
     #[expect(
         clippy::should_implement_trait,
         reason = "it adds a layer, as in other libraries, and no number"
@@ -84,7 +85,8 @@ impl Sequential {
         Sequential { identity: self.identity.trainable(trainable), ..self }
     }
 
-    /// Freezes one of its layers, or lets it learn again. What is compiled stays as it was: compile the model anew.
+    /// Freezes one of its layers, or lets it learn again. What is compiled stays as it was: compile the model
+    /// anew.
     pub fn set_trainable(&mut self, layer: &str, trainable: bool) -> Result<()> {
         let called = |entry: &Entry| {
             let given = entry.layer.identity().and_then(Identity::given);

@@ -6,7 +6,8 @@ use situ_tensor::scope::{current_request, enter, line_scope};
 
 /// The device scope in which a layer or a loss was made.
 ///
-/// Precedence, strongest first: the scope around the call, this one, the scope around the function that is called.
+/// Precedence, strongest first: the scope around the call, this one, the scope around the function that is
+/// called.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Site {
     request: Request,

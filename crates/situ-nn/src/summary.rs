@@ -139,7 +139,8 @@ fn bytes_of(weights: &[Weight]) -> BTreeMap<DeviceId, usize> {
 }
 
 impl Sequential {
-    /// Its layers with their shapes, numbers and devices. Before it is built, shapes and numbers are not known.
+    /// Its layers with their shapes, numbers and devices. Before it is built, shapes and numbers are not
+    /// known.
     pub fn summary(&self) -> Summary {
         let row = |(name, layer, output): (&str, &dyn Layer, Option<&Shape>)| {
             SummaryRow::of_layer(name, layer, output.copied())

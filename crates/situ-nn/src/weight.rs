@@ -150,8 +150,8 @@ impl Maker {
         &self.path
     }
 
-    /// Builds a layer: finds it a name (its own, or `dense`, `dense_1`, ..) and makes its weights under that. Gives the name and the shape
-    /// of what the layer gives.
+    /// Builds a layer: finds it a name (its own, or `dense`, `dense_1`, ..) and makes its weights under that.
+    /// Gives the name and the shape of what the layer gives.
     pub fn build(&mut self, layer: &mut dyn Layer, input: &Shape) -> Result<(String, Shape)> {
         let name = self.name_for(layer)?;
         let output = self.within(&name, |maker| layer.build(input, maker))?;
@@ -184,7 +184,8 @@ impl Maker {
         if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 
-    /// Runs `body` with the names of what it makes below `layer`: of weights, and of the ops of layers that are built in it.
+    /// Runs `body` with the names of what it makes below `layer`: of weights, and of the ops of layers that
+    /// are built in it.
     pub fn within<T>(&mut self, layer: &str, body: impl FnOnce(&mut Maker) -> Result<T>) -> Result<T> {
         let before = self.path.len();
         self.path = self.join(layer);
@@ -193,8 +194,8 @@ impl Maker {
         made
     }
 
-    /// Makes the weight that a layer has a place for, on the device of the scopes around the call. One that is there is kept,
-    /// if it has that shape, and takes the name that it would have got.
+    /// Makes the weight that a layer has a place for, on the device of the scopes around the call. One that
+    /// is there is kept, if it has that shape, and takes the name that it would have got.
     pub fn make(&mut self, place: &mut Option<Weight>, recipe: &Recipe<'_>) -> Result<()> {
         let name = self.join(recipe.name);
         if let Some(undone) = self.undone.iter().position(|undone| *undone == name) {

@@ -1,9 +1,10 @@
 //! What recording costs: steps recorded and not, in turns.
 //!
-//! `cargo bench -p situ-observe --bench overhead [-- WORD]` prints, for every step (with that word in its name), the time of one without
-//! recording, and what is added to it by recording with the host's clock, with the times of GPU passes (what `situ::profile` does), and
-//! with those of each kernel (`Profiler::detailed`). Steps take turns, one of each way after the other, so that whatever else the machine
-//! does meets all alike; of each way, the quarter of the steps that took least is believed. The last figure is of steps that are
+//! `cargo bench -p situ-observe --bench overhead [-- WORD]` prints, for every step (with that word in its
+//! name), the time of one without recording, and what is added to it by recording with the host's clock, with
+//! the times of GPU passes (what `situ::profile` does), and with those of each kernel (`Profiler::detailed`).
+//! Steps take turns, one of each way after the other, so that whatever else the machine does meets all alike;
+//! of each way, the quarter of the steps that took least is believed. The last figure is of steps that are
 //! not recorded, once more: what all others are uncertain by.
 
 use situ_core::{DeviceKind, Result};

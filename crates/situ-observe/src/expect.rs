@@ -22,8 +22,8 @@ use situ_core::{DeviceSpec, Error, Result};
 /// assert!(error.to_string().contains("dense/matmul ran on CPU:0"), "{error}");
 /// # Ok(()) }
 /// ```
-// Inlined, two calls in one function share one default value: rustc 1.95 merges the temporaries (rust-lang/rust#155241), and
-// what the one frees the other uses.
+// Inlined, two calls in one function share one default value: rustc 1.95 merges the temporaries
+// (rust-lang/rust#155241), and what the one frees the other uses.
 #[inline(never)]
 pub fn expect(conditions: impl FnOnce(Expectations) -> Expectations) -> Expectations {
     conditions(Expectations::default())
@@ -58,12 +58,14 @@ impl Expectations {
         self.and(Condition::NoFallback)
     }
 
-    /// No function is compiled again for other shapes or dtypes, with or without a new trace. (A first time is none.)
+    /// No function is compiled again for other shapes or dtypes, with or without a new trace. (A first time
+    /// is none.)
     pub fn no_retrace(self) -> Expectations {
         self.and(Condition::NoRetrace)
     }
 
-    /// No op needs an input that is on another device. Copies that the program asks for, host data and reads are none.
+    /// No op needs an input that is on another device. Copies that the program asks for, host data and reads
+    /// are none.
     pub fn no_implicit_copy(self) -> Expectations {
         self.and(Condition::NoCopy)
     }
@@ -88,7 +90,8 @@ impl Expectations {
         self.and(Condition::On(device.to_string(), Pattern::new(pattern)))
     }
 
-    /// Runs `body`, and fails with a list of what was not as expected. What other threads do meanwhile does not count.
+    /// Runs `body`, and fails with a list of what was not as expected. What other threads do meanwhile does
+    /// not count.
     pub fn during<T>(&self, body: impl FnOnce() -> Result<T>) -> Result<T> {
         for condition in &self.conditions {
             if let Condition::On(device, _) | Condition::MaxMemory(device, _) = condition {

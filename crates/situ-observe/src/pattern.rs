@@ -4,8 +4,9 @@ use crate::record::Node;
 
 /// A pattern of full names, where `*` is any run of characters and `?` any one.
 ///
-/// It matches a whole name (`encoder/dense/matmul`), or what is left of one after any slash, or the names around an op, which is then all of
-/// that layer. One that begins with a slash matches from the beginning alone.
+/// It matches a whole name (`encoder/dense/matmul`), or what is left of one after any slash, or the names
+/// around an op, which is then all of that layer. One that begins with a slash matches from the beginning
+/// alone.
 ///
 /// ```
 /// use situ_observe::Pattern;
@@ -53,7 +54,8 @@ impl Pattern {
     }
 }
 
-/// Whether a pattern matches a text as a whole. Goes back to the last star only: time is at most the product of the lengths.
+/// Whether a pattern matches a text as a whole. Goes back to the last star only: time is at most the product
+/// of the lengths.
 fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

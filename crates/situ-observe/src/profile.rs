@@ -8,10 +8,12 @@ use situ_runtime::Runtime;
 use situ_runtime::recording::{DeviceTimes, Options, Recording};
 use situ_tensor::current_runtime;
 
-/// Runs `body` and records what it does: every op, copy and wait on every device, the memory, and why each op is where it is.
+/// Runs `body` and records what it does: every op, copy and wait on every device, the memory, and why each op
+/// is where it is.
 ///
-/// All that the program does on the current runtime meanwhile is recorded, whichever thread does it. GPUs are asked for the times of
-/// their passes, which costs next to nothing; [`Profiler::detailed`] asks for those of each kernel.
+/// All that the program does on the current runtime meanwhile is recorded, whichever thread does it. GPUs are
+/// asked for the times of their passes, which costs next to nothing; [`Profiler::detailed`] asks for those of
+/// each kernel.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -63,12 +65,14 @@ impl Profiler {
         Profiler { options: Options { capacity: events, ..self.options }, ..self }
     }
 
-    /// Asks GPUs for the time of each kernel, which then needs a pass of its own: more is known, and the program may be slower.
+    /// Asks GPUs for the time of each kernel, which then needs a pass of its own: more is known, and the
+    /// program may be slower.
     pub fn detailed(self) -> Profiler {
         Profiler { options: Options { device_times: DeviceTimes::Launches, ..self.options }, ..self }
     }
 
-    /// Leaves the devices' clocks alone: of a GPU, only the times at which the host launched kernels are known.
+    /// Leaves the devices' clocks alone: of a GPU, only the times at which the host launched kernels are
+    /// known.
     pub fn host_times(self) -> Profiler {
         Profiler { options: Options { device_times: DeviceTimes::Unasked, ..self.options }, ..self }
     }
@@ -113,8 +117,8 @@ impl Profiling {
         gather(&self.runtime, self.recording.finish(), self.title)
     }
 
-    /// Ends it. This waits for the devices, describes every plan that ran and looks for what could be better, which takes a few
-    /// milliseconds for each plan.
+    /// Ends it. This waits for the devices, describes every plan that ran and looks for what could be better,
+    /// which takes a few milliseconds for each plan.
     pub fn finish(self) -> Record {
         let mut record = self.record();
         record.findings = findings::find(&record);

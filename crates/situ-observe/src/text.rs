@@ -11,7 +11,8 @@ const ROWS: usize = 12;
 const OPS: &str = "Ops, by time";
 
 impl Record {
-    /// Everything worth reading, as text: devices, calls, ops, copies, what fell back or was compiled again, and what to do.
+    /// Everything worth reading, as text: devices, calls, ops, copies, what fell back or was compiled again,
+    /// and what to do.
     pub fn tables(&self) -> String {
         let mut out = String::new();
         let title = if self.title.is_empty() { "A record" } else { &self.title };

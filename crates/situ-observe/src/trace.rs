@@ -1,7 +1,8 @@
 //! Records as traces that Perfetto and chrome://tracing open.
 //!
-//! Each device is a process with tracks for its kernels, for what waits, and for copies to it; the program is one with a track for each
-//! thread that calls functions. A copy has arrows: from the kernel that made the bytes, to the first that reads them. Memory is a counter.
+//! Each device is a process with tracks for its kernels, for what waits, and for copies to it; the program is
+//! one with a track for each thread that calls functions. A copy has arrows: from the kernel that made the
+//! bytes, to the first that reads them. Memory is a counter.
 
 use crate::record::{Copy, CopyCause, Launch, OpRef, Record};
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@ use situ_core::reason::{bytes, seconds};
 use std::fmt::Write;
 
 impl Record {
-    /// What there is to say of the ops that a pattern matches: where each runs and why, what other devices would change, what is copied
-    /// for it, and how long it took.
+    /// What there is to say of the ops that a pattern matches: where each runs and why, what other devices
+    /// would change, what is copied for it, and how long it took.
     pub fn why(&self, pattern: &Pattern) -> String {
         let mut out = String::new();
         for (number, plan) in self.plans.iter().enumerate() {

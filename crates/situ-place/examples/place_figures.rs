@@ -1,6 +1,8 @@
-//! Generated task graphs placed by every algorithm: `place_figures [--seconds S | --moves N] [--only TEXT] [--write DIR]`.
+//! Generated task graphs placed by every algorithm: `place_figures [--seconds S | --moves N] [--only TEXT]
+//! [--write DIR]`.
 //!
-//! Prints, for each graph, what each constructive algorithm reaches, what the portfolio reaches, and the bound.
+//! Prints, for each graph, what each constructive algorithm reaches, what the portfolio reaches, and the
+//! bound.
 
 #[path = "../tests/workloads/mod.rs"]
 mod workloads;

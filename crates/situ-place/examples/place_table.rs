@@ -1,4 +1,5 @@
-//! Places cost-graph files by every algorithm and prints a table: `place_table [--seconds S | --moves N] graph.json ..`.
+//! Places cost-graph files by every algorithm and prints a table: `place_table [--seconds S | --moves N]
+//! graph.json ..`.
 
 use situ_place::{Answer, Budget, Problem, algorithms, check};
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! How long it takes to place again after 1% of the costs changed: `replace_figures [--moves N] graph.json ..`.
+//! How long it takes to place again after 1% of the costs changed:
+//! `replace_figures [--moves N] graph.json ..`.
 
 use situ_place::{Budget, Problem, place};
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The placement algorithms, one file each, and the table of them.
 //!
-//! A constructive algorithm makes one schedule and stops; being a [`Placer`] follows from that. To add one: its file,
-//! and its line in the table.
+//! A constructive algorithm makes one schedule and stops; being a [`Placer`] follows from that. To add one:
+//! its file, and its line in the table.
 
 mod affinity;
 mod auto;
@@ -65,12 +65,13 @@ impl Timed {
 pub(crate) trait Constructive: Send + Sync {
     fn name(&self) -> &'static str;
 
-    /// About how long it takes, in times of the first of them, and rather too much: what would not be done in time is
-    /// not begun.
+    /// About how long it takes, in times of the first of them, and rather too much: what would not be done in
+    /// time is not begun.
     fn effort(&self) -> f64;
 
-    /// A schedule that fills no more than this share of any limited memory with what stays there; the rest is for
-    /// tensors that come and go. Not done when the time is over: the best of what it has, else [`PlaceError::Time`].
+    /// A schedule that fills no more than this share of any limited memory with what stays there; the rest is
+    /// for tensors that come and go. Not done when the time is over: the best of what it has, else
+    /// [`PlaceError::Time`].
     fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError>;
 }
 
@@ -133,7 +134,8 @@ pub fn place(name: &str, problem: &Problem, budget: &Budget) -> Result<Placement
     placer(name)?.place(problem, budget)
 }
 
-/// Keeps the best of several schedules; if none has a makespan, that one was not done in time, else the first error.
+/// Keeps the best of several schedules; if none has a makespan, that one was not done in time, else the first
+/// error.
 #[derive(Default)]
 pub(crate) struct Best {
     found: Option<Timed>,

@@ -104,7 +104,8 @@ impl Answer {
         }
     }
 
-    /// Adds to every node what each other device would change; a device that the tensors can't get to is left out.
+    /// Adds to every node what each other device would change; a device that the tensors can't get to is left
+    /// out.
     pub fn explain(&mut self, problem: &Problem, placement: &Placement) {
         for (node, deltas) in self.nodes.iter_mut().zip(deltas(problem, placement)) {
             let named = deltas.into_iter().map(|(d, delta)| (problem.device(d).name.clone(), delta.seconds));

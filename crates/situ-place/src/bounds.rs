@@ -1,16 +1,17 @@
 //! Lower bounds: what no placement can beat, whatever algorithm looks for it.
 //!
-//! - **Paths**: the longest way through the graph, every node and copy as cheap as the devices of its ends allow, with
-//!   what must share a node's device done there one after the other.
-//! - **Area**: all work shared out over all devices at the best possible rates; also of the nodes between a latest
-//!   beginning and an earliest end.
-//! - **Forks**: of a node's readers at most one runs beside it at once; others wait for their turn, or for a copy.
+//! - **Paths**: the longest way through the graph, every node and copy as cheap as the devices of its ends
+//!   allow, with what must share a node's device done there one after the other.
+//! - **Area**: all work shared out over all devices at the best possible rates; also of the nodes between a
+//!   latest beginning and an earliest end.
+//! - **Forks**: of a node's readers at most one runs beside it at once; others wait for their turn, or for a
+//!   copy.
 //! - **Blend**: paths and area at once, where what is good for the one is bad for the other.
 //! - **Branch**: every arrangement of the forks, against a makespan that is known.
 //! - **Segments**: one path, where consecutive nodes on one device must fit its memory together.
 //!
-//! Promised: each is a true bound under the model of the cost-graph file, for any schedule and any route. Memory that
-//! comes and goes, and contention for links, are left out: they only make schedules longer.
+//! Promised: each is a true bound under the model of the cost-graph file, for any schedule and any route.
+//! Memory that comes and goes, and contention for links, are left out: they only make schedules longer.
 
 pub(crate) mod area;
 mod blend;
@@ -24,10 +25,11 @@ use crate::problem::{Problem, Unit};
 pub(crate) use paths::Look;
 use paths::Paths;
 
-/// A time that no placement of the problem beats, by all that is known of bounds and some milliseconds of work.
+/// A time that no placement of the problem beats, by all that is known of bounds and some milliseconds of
+/// work.
 ///
-/// `makespan` is that of some placement, or infinite: the bound is never above it, and is better the shorter it is. A
-/// bound equal to it up to rounding says that the placement is the best one.
+/// `makespan` is that of some placement, or infinite: the bound is never above it, and is better the shorter
+/// it is. A bound equal to it up to rounding says that the placement is the best one.
 pub fn lower_bound(problem: &Problem, makespan: f64) -> f64 {
     let classes = Classes::new(problem);
     if !are_affordable(problem, &classes, None) {
@@ -48,8 +50,9 @@ const PER_PLACE: f64 = 2.0;
 /// The share of the time that may go to them.
 const CROSSING_SHARE: f64 = 0.2;
 
-/// Whether [`Bounds`] are found within a share of the time that is left: edges are held against every pair of classes, which are a
-/// million where a thousand devices differ. Where they are not, there is [`quick_bound`].
+/// Whether [`Bounds`] are found within a share of the time that is left: edges are held against every pair of
+/// classes, which are a million where a thousand devices differ. Where they are not, there is
+/// [`quick_bound`].
 pub(crate) fn are_affordable(problem: &Problem, classes: &Classes, left: Option<f64>) -> bool {
     let pairs = (classes.len() * classes.len()) as f64;
     let places = PER_PLACE * (problem.node_count() * classes.len()) as f64;
@@ -63,8 +66,8 @@ const EFFORT: usize = 200_000;
 /// A makespan so many times the bound is worth trying to be refuted.
 const NARROW: f64 = 1.03;
 
-/// Paths at least so long, as a share of what else is known, are worth raising by forks; shorter ones than that say
-/// nothing beside the area.
+/// Paths at least so long, as a share of what else is known, are worth raising by forks; shorter ones than
+/// that say nothing beside the area.
 const NEAR: f64 = 0.75;
 const FAR: f64 = 0.3;
 
@@ -77,8 +80,8 @@ pub(crate) struct Bounds<'a> {
 }
 
 impl<'a> Bounds<'a> {
-    /// The bounds that need no schedule. What costs more is left to a number of nodes to look at, some ten nanoseconds
-    /// each, and done where it may pay.
+    /// The bounds that need no schedule. What costs more is left to a number of nodes to look at, some ten
+    /// nanoseconds each, and done where it may pay.
     pub(crate) fn new(problem: &'a Problem, classes: &'a Classes, look: Look, effort: usize) -> Bounds<'a> {
         let paths = Paths::new(problem, classes, look);
         let mut bounds = Bounds { problem, classes, paths, least: 0.0 };
@@ -103,8 +106,8 @@ impl<'a> Bounds<'a> {
         self.least
     }
 
-    /// A bound by what no schedule shorter than a known one can have; zero if there is nothing to say. Looks at so many
-    /// nodes, some ten nanoseconds each, or fewer if the time is over.
+    /// A bound by what no schedule shorter than a known one can have; zero if there is nothing to say. Looks
+    /// at so many nodes, some ten nanoseconds each, or fewer if the time is over.
     pub(crate) fn below(&self, makespan: f64, effort: usize, is_over: &dyn Fn() -> bool) -> f64 {
         if self.is_narrow(makespan) && self.refutes(makespan, effort) {
             makespan * ROUNDED
@@ -127,8 +130,8 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// A weaker bound in a fraction of the time: the longest way at the least costs without copies, and the least work over
-/// all slots.
+/// A weaker bound in a fraction of the time: the longest way at the least costs without copies, and the least
+/// work over all slots.
 pub(crate) fn quick_bound(problem: &Problem) -> f64 {
     let (mut longest, mut work) = (0.0f64, 0.0);
     let mut rank = vec![0.0f64; problem.node_count()];

@@ -18,8 +18,8 @@ impl Busy {
         (start, at)
     }
 
-    /// Takes the first span of that length at or after `ready`; returns its start. No time needs no span. For `useless`
-    /// see [`insert`](Busy::insert).
+    /// Takes the first span of that length at or after `ready`; returns its start. No time needs no span. For
+    /// `useless` see [`insert`](Busy::insert).
     pub(crate) fn claim(&mut self, ready: f64, seconds: f64, useless: f64) -> f64 {
         if seconds <= 0.0 {
             return ready;
@@ -34,8 +34,8 @@ impl Busy {
         if seconds <= 0.0 { ready } else { self.fit(ready, seconds).0 }
     }
 
-    /// Takes a span that [`fit`](Busy::fit) found. Gaps up to `useless` seconds, which nothing will fit into, are closed:
-    /// a long busy stretch is then one span, however many things it is made of.
+    /// Takes a span that [`fit`](Busy::fit) found. Gaps up to `useless` seconds, which nothing will fit into,
+    /// are closed: a long busy stretch is then one span, however many things it is made of.
     pub(crate) fn insert(&mut self, at: usize, start: f64, finish: f64, useless: f64) {
         let joins_before = at > 0 && start - self.spans[at - 1].1 <= useless;
         let joins_after = at < self.spans.len() && self.spans[at].0 - finish <= useless;

@@ -1,8 +1,9 @@
-//! An independent checker of answers: the rules of the cost-graph file, applied to what an answer says, trusting
-//! nothing in it.
+//! An independent checker of answers: the rules of the cost-graph file, applied to what an answer says,
+//! trusting nothing in it.
 //!
-//! It reads the file forms of graph and answer, and shares no code with the simulator or the algorithms: they are
-//! what it checks. Requests are taken as hard. The bound is only checked against the answer's own makespan.
+//! It reads the file forms of graph and answer, and shares no code with the simulator or the algorithms: they
+//! are what it checks. Requests are taken as hard. The bound is only checked against the answer's own
+//! makespan.
 
 mod copies;
 mod memory;

@@ -1,8 +1,8 @@
 //! A problem with clusters of nodes in place of nodes: smaller, and what belongs together stays together.
 //!
-//! Promised: clusters that no way leaves and comes back to make a problem without cycles, on the same devices, whose
-//! schedules are schedules of the full problem. Its times are estimates: a cluster begins when everything that any of
-//! its nodes reads is there. Left to others: which nodes make a cluster.
+//! Promised: clusters that no way leaves and comes back to make a problem without cycles, on the same
+//! devices, whose schedules are schedules of the full problem. Its times are estimates: a cluster begins when
+//! everything that any of its nodes reads is there. Left to others: which nodes make a cluster.
 
 use crate::algorithms::{Best, Timed};
 use crate::error::PlaceError;
@@ -25,8 +25,8 @@ pub(crate) struct Coarse {
 }
 
 impl Coarse {
-    /// The problem of clusters, numbered from 0; none if they can't make one. Nodes of one cluster may run on the same
-    /// devices, and only a cluster of one node may be a member of a colocation group.
+    /// The problem of clusters, numbered from 0; none if they can't make one. Nodes of one cluster may run on
+    /// the same devices, and only a cluster of one node may be a member of a colocation group.
     pub(crate) fn new(
         problem: &Problem,
         cluster: Vec<u32>,
@@ -40,8 +40,8 @@ impl Coarse {
         Ok(b.build().ok().map(|problem| Coarse { problem, cluster }))
     }
 
-    /// The full problem's schedule: every node where its cluster is. In the order of the clusters, or by urgency,
-    /// whichever is done sooner.
+    /// The full problem's schedule: every node where its cluster is. In the order of the clusters, or by
+    /// urgency, whichever is done sooner.
     pub(crate) fn lift(
         &self,
         problem: &Problem,

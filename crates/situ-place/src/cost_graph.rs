@@ -104,7 +104,8 @@ impl GraphFile {
         }
     }
 
-    /// Reads the JSON text. What the numbers and names mean is checked by [`Problem::new`](crate::Problem::new).
+    /// Reads the JSON text. What the numbers and names mean is checked by
+    /// [`Problem::new`](crate::Problem::new).
     pub fn from_json(text: &str) -> Result<GraphFile, GraphError> {
         let file: GraphFile = from_json(text).map_err(|e| GraphError::json(&e))?;
         if file.version != 1 {

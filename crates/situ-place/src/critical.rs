@@ -55,7 +55,8 @@ impl Times<'_> {
                 there == device || (group != NONE && self.problem.compute_of[there as usize] == group);
             rival && (self.finish[n] - start).abs() <= slack && self.start[n] < start
         });
-        // Else a copy that waited for its link, or a start that waited for memory: the input is what it was about.
+        // Else a copy that waited for its link, or a start that waited for memory: the input is what it was
+        // about.
         busy.or(latest.map(|l| l.1))
     }
 }

@@ -1,7 +1,7 @@
 //! What every way to a node passes, and what every way from it passes.
 //!
-//! Promised: `tree.covers(a, b)` says whether every way from the beginning (or, backward, to the end) to `b` passes `a`;
-//! a node covers itself. Left to others: what to make of it ([`blocks`](crate::algorithms)).
+//! Promised: `tree.covers(a, b)` says whether every way from the beginning (or, backward, to the end) to `b`
+//! passes `a`; a node covers itself. Left to others: what to make of it ([`blocks`](crate::algorithms)).
 
 use crate::partial::Direction;
 use crate::problem::{Csr, NONE, Problem};
@@ -15,7 +15,8 @@ pub(crate) struct Dominators {
 }
 
 impl Dominators {
-    /// Forward: what every way from the inputs of the graph passes. Backward: what every way to its ends does.
+    /// Forward: what every way from the inputs of the graph passes. Backward: what every way to its ends
+    /// does.
     pub(crate) fn new(problem: &Problem, direction: Direction) -> Dominators {
         let count = problem.node_count();
         let mut above = vec![NONE; count];

@@ -1,15 +1,16 @@
-//! The incremental simulator: what a change of some devices or places does to the makespan, without timing everything
-//! again.
+//! The incremental simulator: what a change of some devices or places does to the makespan, without timing
+//! everything again.
 //!
-//! It keeps the times of one schedule, and the state of slots at regular marks of the order. A trial changes devices
-//! and places, then times nodes from the first one touched: it stops early when some node's finish plus the longest
-//! way from it to the end passes the cutoff, when a node that was not touched is done later than it may be, or when
-//! nothing differs any more from what was known.
+//! It keeps the times of one schedule, and the state of slots at regular marks of the order. A trial changes
+//! devices and places, then times nodes from the first one touched: it stops early when some node's finish
+//! plus the longest way from it to the end passes the cutoff, when a node that was not touched is done later
+//! than it may be, or when nothing differs any more from what was known.
 //!
-//! Promised: an accepted trial has the times of [`simulate_unlimited`](crate::simulate::simulate_unlimited), exactly;
-//! where memory is held by liveness, [`simulate`](crate::simulate()) has the last word on every trial that would be
-//! accepted. A trial that is refused may, where a device has several slots, have been good all the same: how late a
-//! node may be is known for the slots as they were shared out. Left to others: which trials to make.
+//! Promised: an accepted trial has the times of [`simulate_unlimited`](crate::simulate::simulate_unlimited),
+//! exactly; where memory is held by liveness, [`simulate`](crate::simulate()) has the last word on every
+//! trial that would be accepted. A trial that is refused may, where a device has several slots, have been
+//! good all the same: how late a node may be is known for the slots as they were shared out. Left to others:
+//! which trials to make.
 
 mod late;
 mod links;
@@ -183,8 +184,8 @@ impl<'p> Engine<'p> {
         if trial == self.trial.number { tail } else { self.tail[node] }
     }
 
-    /// Finds the tails that the trial changes, of the nodes from a place on: those of nodes that moved, of their inputs,
-    /// and of what leads to a node whose tail is another.
+    /// Finds the tails that the trial changes, of the nodes from a place on: those of nodes that moved, of
+    /// their inputs, and of what leads to a node whose tail is another.
     fn find_trial_tails(&mut self, first: usize, last: usize) {
         self.trial.number += 1;
         for i in 0..self.trial.moved.len() {
@@ -239,8 +240,8 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// In the trial, the node at one place goes to another place; those between close up. Says whether that keeps
-    /// every node after its inputs; if not, nothing changes.
+    /// In the trial, the node at one place goes to another place; those between close up. Says whether that
+    /// keeps every node after its inputs; if not, nothing changes.
     pub(crate) fn shift(&mut self, from: usize, to: usize) -> bool {
         let node = self.order[from] as usize;
         let fits = if to < from {
@@ -276,8 +277,8 @@ impl<'p> Engine<'p> {
         units.into_iter().all(|d| self.fill.used(d) <= self.problem.limit(d))
     }
 
-    /// The trial's makespan, if it is at most the cutoff and memory suffices. Then [`accept`](Engine::accept) or
-    /// [`reject`](Engine::reject) it.
+    /// The trial's makespan, if it is at most the cutoff and memory suffices. Then [`accept`](Engine::accept)
+    /// or [`reject`](Engine::reject) it.
     pub(crate) fn evaluate(&mut self, cutoff: f64) -> Option<f64> {
         if !self.fits() {
             return None;

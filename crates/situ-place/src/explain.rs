@@ -15,7 +15,8 @@ const STEPS: usize = 50_000;
 /// What making the simulator costs, in times that it times everything.
 const ENGINE: usize = 8;
 
-/// What the simulator keeps of a problem, at most: beyond that, making it would take longer than the rest of an answer.
+/// What the simulator keeps of a problem, at most: beyond that, making it would take longer than the rest of
+/// an answer.
 const MOST_CELLS: usize = 4_000_000;
 
 fn cells(problem: &Problem) -> usize {
@@ -27,13 +28,13 @@ fn cells(problem: &Problem) -> usize {
 pub struct Delta {
     /// The change of the makespan, in seconds.
     pub seconds: f64,
-    /// The device that would exceed its memory the most, and by how many bytes; the times are then as if it did not
-    /// matter.
+    /// The device that would exceed its memory the most, and by how many bytes; the times are then as if it
+    /// did not matter.
     pub over: Option<(DeviceIndex, f64)>,
 }
 
-/// The change of the makespan with a node's whole colocation group on another device, and all other devices and the
-/// order kept. An error where the group can't run there, or its tensors can't get there.
+/// The change of the makespan with a node's whole colocation group on another device, and all other devices
+/// and the order kept. An error where the group can't run there, or its tensors can't get there.
 pub fn delta(
     problem: &Problem,
     placement: &Placement,
@@ -50,8 +51,8 @@ pub fn delta(
     delta_of(problem, &schedule, placement.makespan)
 }
 
-/// For every node, the [`delta`] of every other device that it may run on and that its tensors can get to. The
-/// incremental simulator makes this a fraction of the work of asking one by one.
+/// For every node, the [`delta`] of every other device that it may run on and that its tensors can get to.
+/// The incremental simulator makes this a fraction of the work of asking one by one.
 pub fn deltas(problem: &Problem, placement: &Placement) -> Vec<Vec<(DeviceIndex, Delta)>> {
     let schedule = placement.schedule();
     let mut engine = Engine::new(problem, &schedule).ok();

@@ -42,8 +42,8 @@ impl Fill {
         }
     }
 
-    /// Starts with the groups that have one device only, so that nothing else takes their place; the others may fill
-    /// this share of each memory.
+    /// Starts with the groups that have one device only, so that nothing else takes their place; the others
+    /// may fill this share of each memory.
     pub(crate) fn with_fixed(problem: &Problem, share: f64) -> Fill {
         let mut fill = Fill::new(problem);
         fill.limits.iter_mut().for_each(|limit| *limit *= share);
@@ -116,8 +116,9 @@ impl Fill {
     }
 }
 
-/// The memory constraint that no placement can meet, if there is one: a group that is larger than every device it may
-/// run on, or groups that are larger than all their devices together; of several, the one that is missed by most.
+/// The memory constraint that no placement can meet, if there is one: a group that is larger than every
+/// device it may run on, or groups that are larger than all their devices together; of several, the one that
+/// is missed by most.
 pub(crate) fn impossible(problem: &Problem) -> Option<PlaceError> {
     let fill = Fill::new(problem);
     let mut sets: Vec<&[u16]> = problem.units.iter().map(|u| &u.allowed[..]).collect();

@@ -15,7 +15,8 @@ pub fn from_json<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     serde_json::from_value(shown)
 }
 
-/// Whether a text may hold a control character: written out by JSON, or one that JSON lets stand. Line ends between values are none.
+/// Whether a text may hold a control character: written out by JSON, or one that JSON lets stand. Line ends
+/// between values are none.
 fn may_hide(text: &str) -> bool {
     let escapes = text.as_bytes().windows(2).any(|pair| pair[0] == b'\\' && !matches!(pair[1], b'"' | b'/'));
     escapes

@@ -1,18 +1,18 @@
 //! Where each op runs: the cost model, the placement algorithms, their bounds, and the reasons.
 //!
-//! Promised: a placement is a pure function of the problem, the seed and a budget in moves, repeatable bit for
-//! bit; every answer obeys the model of the cost-graph file (slots, compute groups, links, memory, requests,
-//! colocation), carries a lower bound that no schedule can beat, and a [`Reason`] for every node.
+//! Promised: a placement is a pure function of the problem, the seed and a budget in moves, repeatable bit
+//! for bit; every answer obeys the model of the cost-graph file (slots, compute groups, links, memory,
+//! requests, colocation), carries a lower bound that no schedule can beat, and a [`Reason`] for every node.
 //!
 //! # From a runtime
-//! Build a [`Problem`] once per graph with a [`ProblemBuilder`], keep it, and place it with [`Budget::moves`] so that the
-//! same program is always placed the same way. When measured times replace modelled ones, tell the problem by
-//! [`Problem::set_cost`] and place it again with [`Budget::starting_from`] the placement that is running: the
-//! constructive algorithms are then left out, the answer is never worse than keeping that placement, and few moves
-//! suffice. [`simulate()`] gives the running placement's makespan at the new costs: compare the two to decide whether
-//! the change is worth it. A placement that no longer fits the memory is replaced from scratch. [`Placement::reasons`]
-//! says why each node is where it is; [`delta`] and [`deltas`] say what other devices would change. Errors are data:
-//! [`PlaceError`].
+//! Build a [`Problem`] once per graph with a [`ProblemBuilder`], keep it, and place it with [`Budget::moves`]
+//! so that the same program is always placed the same way. When measured times replace modelled ones, tell
+//! the problem by [`Problem::set_cost`] and place it again with [`Budget::starting_from`] the placement that
+//! is running: the constructive algorithms are then left out, the answer is never worse than keeping that
+//! placement, and few moves suffice. [`simulate()`] gives the running placement's makespan at the new costs:
+//! compare the two to decide whether the change is worth it. A placement that no longer fits the memory is
+//! replaced from scratch. [`Placement::reasons`] says why each node is where it is; [`delta`] and [`deltas`]
+//! say what other devices would change. Errors are data: [`PlaceError`].
 //!
 //! ```
 //! # use situ_place::{Budget, Device, ProblemBuilder, place, simulate};
@@ -30,7 +30,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Left to others: what an op is, what it costs, and running the plan. Nothing here sees a tensor or a kernel.
+//! Left to others: what an op is, what it costs, and running the plan. Nothing here sees a tensor or a
+//! kernel.
 //!
 //! ```
 //! use situ_place::{Budget, Device, ProblemBuilder};

@@ -1,4 +1,5 @@
-//! List scheduling: ready nodes by urgency, each where it is done soonest plus what the place costs everybody else.
+//! List scheduling: ready nodes by urgency, each where it is done soonest plus what the place costs everybody
+//! else.
 
 use crate::error::PlaceError;
 use crate::orders::towards;
@@ -13,8 +14,8 @@ pub(crate) struct Penalties<'a> {
     pub weight: f64,
 }
 
-/// Takes ready nodes by rank, the largest first, and puts each where its finish plus penalty is least. A node that is
-/// `kept` somewhere goes there if there is room.
+/// Takes ready nodes by rank, the largest first, and puts each where its finish plus penalty is least. A node
+/// that is `kept` somewhere goes there if there is room.
 pub(crate) fn schedule<'p>(
     problem: &'p Problem,
     direction: Direction,
@@ -50,8 +51,8 @@ pub(crate) fn schedule<'p>(
 /// How many devices are looked at for a node once the time is over.
 const FEW: usize = 16;
 
-/// As [`schedule()`], forward and without penalties, with an answer whatever the time: once it is over, a node is held
-/// against a few devices only, those where its first inputs are and others in turn.
+/// As [`schedule()`], forward and without penalties, with an answer whatever the time: once it is over, a
+/// node is held against a few devices only, those where its first inputs are and others in turn.
 pub(crate) fn in_a_hurry<'p>(
     problem: &'p Problem,
     rank: impl Fn(usize) -> f64,

@@ -99,9 +99,9 @@ impl UnitGraph {
         UnitGraph { successors, predecessors }
     }
 
-    /// Groups one after the other, following what was just finished as far as it leads before anything else, so that
-    /// neighbours in the sequence are neighbours in the graph. Groups that wait for each other in a circle are taken
-    /// in their numbers' order.
+    /// Groups one after the other, following what was just finished as far as it leads before anything else,
+    /// so that neighbours in the sequence are neighbours in the graph. Groups that wait for each other in a
+    /// circle are taken in their numbers' order.
     pub(crate) fn depth_first(&self, mut random: Option<&mut Random>) -> Vec<u32> {
         let count = self.successors.len();
         let mut waiting: Vec<u32> = self.predecessors.iter().map(|p| p.len() as u32).collect();

@@ -1,7 +1,8 @@
-//! A schedule under construction: what constructive algorithms ask ("when would this node be done there?") and tell.
+//! A schedule under construction: what constructive algorithms ask ("when would this node be done there?")
+//! and tell.
 //!
-//! Times here decide; they are not the answer's times, which the simulator finds afterwards. Slots are filled by
-//! insertion: a node may go into a gap that was left before.
+//! Times here decide; they are not the answer's times, which the simulator finds afterwards. Slots are filled
+//! by insertion: a node may go into a gap that was left before.
 
 use crate::busy::Busy;
 use crate::error::PlaceError;
@@ -89,7 +90,8 @@ impl<'p> Partial<'p> {
         allowed.filter(|&d| self.fill.fits(self.problem, unit, d.into())).collect()
     }
 
-    /// At most so many of the [`choices`](Partial::choices): where a node's first inputs are, and others in turn.
+    /// At most so many of the [`choices`](Partial::choices): where a node's first inputs are, and others in
+    /// turn.
     pub(crate) fn few_choices(&self, node: usize, most: usize, turn: usize) -> SmallVec<[u16; 8]> {
         let unit = self.problem.nodes[node].unit as usize;
         let allowed = &self.problem.units[unit].allowed;
@@ -132,7 +134,8 @@ impl<'p> Partial<'p> {
         self.lanes[device as usize].iter().map(Busy::end).fold(f64::INFINITY, f64::min)
     }
 
-    /// When everything that a node reads would be on a device; backward, when every reader could have its output.
+    /// When everything that a node reads would be on a device; backward, when every reader could have its
+    /// output.
     pub(crate) fn ready(&self, node: usize, device: u16) -> f64 {
         let mut ready = 0.0f64;
         if self.direction == Direction::Backward {
@@ -182,7 +185,8 @@ impl<'p> Partial<'p> {
         }
     }
 
-    /// When a node would run on a device; none if its inputs can't get there, or not in time to be done before `limit`.
+    /// When a node would run on a device; none if its inputs can't get there, or not in time to be done
+    /// before `limit`.
     pub(crate) fn probe(&self, node: usize, device: u16, limit: f64) -> Option<Probe> {
         let ready = self.ready(node, device);
         let seconds = self.problem.seconds(node, device.into());

@@ -10,8 +10,8 @@ use crate::reason::Reason;
 use crate::simulate::{Timeline, simulate};
 use crate::{DeviceIndex, NodeIndex};
 
-/// What a placer decides: a device for each node, and the order in which nodes claim slots and links. Times follow
-/// from it by [`simulate`](crate::simulate()).
+/// What a placer decides: a device for each node, and the order in which nodes claim slots and links. Times
+/// follow from it by [`simulate`](crate::simulate()).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     pub(crate) devices: Vec<u16>,
@@ -19,8 +19,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Checks that every node has a device that it may run on, and that the order holds each node once, after its
-    /// inputs.
+    /// Checks that every node has a device that it may run on, and that the order holds each node once, after
+    /// its inputs.
     pub fn new(
         problem: &Problem,
         devices: &[DeviceIndex],

@@ -17,8 +17,8 @@ pub trait Placer: Send + Sync {
     fn place(&self, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError>;
 }
 
-/// What a search may spend, and where its random numbers begin. Algorithms that build one answer and stop heed the
-/// seconds and the flag alone.
+/// What a search may spend, and where its random numbers begin. Algorithms that build one answer and stop
+/// heed the seconds and the flag alone.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// How many moves may be tried.
@@ -114,8 +114,9 @@ impl Budget {
         Budget { start: Some(Arc::new(placement.schedule())), ..self }
     }
 
-    /// Begins from an earlier placement of the same nodes, for costs that may have changed by much: the answer is never worse than
-    /// keeping that placement, than everything on one device, or than list scheduling.
+    /// Begins from an earlier placement of the same nodes, for costs that may have changed by much: the
+    /// answer is never worse than keeping that placement, than everything on one device, or than list
+    /// scheduling.
     pub fn starting_near(self, placement: &Placement) -> Budget {
         Budget { is_far: true, ..self.starting_from(placement) }
     }
@@ -141,7 +142,8 @@ impl Deadline {
         self.seconds.is_some_and(|s| self.begun.elapsed().as_secs_f64() >= s)
     }
 
-    /// Where the first step took much of the time, so may others take longer than they should: a little is put aside.
+    /// Where the first step took much of the time, so may others take longer than they should: a little is
+    /// put aside.
     pub(crate) fn with_spare(self, one: f64) -> Deadline {
         let spare = self.seconds.filter(|s| one > s * MUCH).map_or(0.0, |s| s * SPARE);
         self.sooner(spare)

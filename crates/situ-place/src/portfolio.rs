@@ -1,8 +1,9 @@
 //! Improving a schedule for as long as the budget lasts: sweeps and a walk take turns, in one or more lanes.
 //!
-//! A lane begins each epoch from the best schedule of all lanes, gives one part of its moves to the sweeps and the rest
-//! to the walk, and shifts its moves to whichever of the two gained more for them. Lanes meet only between epochs, so
-//! the answer depends on how many lanes there are and never on how many threads run them.
+//! A lane begins each epoch from the best schedule of all lanes, gives one part of its moves to the sweeps
+//! and the rest to the walk, and shifts its moves to whichever of the two gained more for them. Lanes meet
+//! only between epochs, so the answer depends on how many lanes there are and never on how many threads run
+//! them.
 //!
 //! Promised: never worse than the start; repeatable for a budget in moves. Left to others: where to begin.
 
@@ -16,7 +17,8 @@ use crate::search::Search;
 use crate::sweep::{self, Sweeps};
 use std::sync::OnceLock;
 
-/// Moves of the first epoch, at least: else one per node; of the last, at most, or so many per node; and how they grow.
+/// Moves of the first epoch, at least: else one per node; of the last, at most, or so many per node; and how
+/// they grow.
 const FIRST: u64 = 4_000;
 const PER_NODE: u64 = 6;
 const LONGEST: u64 = 400_000;
@@ -106,7 +108,8 @@ fn in_threads<'p>(
             .chunks_mut(each)
             .map(|lanes| scope.spawn(move || lanes.iter_mut().map(run).collect::<Vec<Found>>()))
             .collect();
-        // A worker that panicked has a bug of ours; the caller must hear of it as it would from its own thread.
+        // A worker that panicked has a bug of ours; the caller must hear of it as it would from its own
+        // thread.
         let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<Found>>| match worker.join() {
             Ok(found) => found,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -1,8 +1,8 @@
 //! A cost graph on a machine, checked and dense: what the algorithms, the simulator and the checker read.
 //!
-//! Promised: once a `Problem` exists, names are resolved, the graph has no cycle, every number is finite and not
-//! negative, and each colocation group knows the devices it may run on. Nothing downstream checks that again.
-//! Left to others: whether the memory suffices.
+//! Promised: once a `Problem` exists, names are resolved, the graph has no cycle, every number is finite and
+//! not negative, and each colocation group knows the devices it may run on. Nothing downstream checks that
+//! again. Left to others: whether the memory suffices.
 
 mod allowed;
 mod build;
@@ -68,7 +68,8 @@ pub(crate) struct ResidentRow {
 pub(crate) struct Unit {
     pub members: SmallVec<[u32; 2]>,
     pub label: Option<String>,
-    /// The devices that all members can and may run on, in order; groups with the same devices share the list.
+    /// The devices that all members can and may run on, in order; groups with the same devices share the
+    /// list.
     pub allowed: Arc<[u16]>,
     /// Set where a request had to give way.
     pub relaxed: Option<Relaxed>,
@@ -260,8 +261,8 @@ impl Problem {
         self.nodes[node].request.as_deref()
     }
 
-    /// Seconds of copying a node's output for one of its readers, with the link to itself; none where there is no
-    /// way.
+    /// Seconds of copying a node's output for one of its readers, with the link to itself; none where there
+    /// is no way.
     pub fn copy_seconds(&self, edge: usize, from: DeviceIndex, to: DeviceIndex) -> Option<f64> {
         let seconds = self.edge_copy(edge as u32, from as u16, to as u16);
         seconds.is_finite().then_some(seconds)

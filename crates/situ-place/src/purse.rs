@@ -13,7 +13,8 @@ pub(crate) struct Purse {
     pub one: f64,
     clock: Deadline,
     stop: Option<Arc<AtomicBool>>,
-    /// The next count of moves at which the clock is read, the moves between two looks, and when the last was.
+    /// The next count of moves at which the clock is read, the moves between two looks, and when the last
+    /// was.
     look: u64,
     between: u64,
     looked: f64,
@@ -21,7 +22,8 @@ pub(crate) struct Purse {
     seconds: Option<f64>,
 }
 
-/// Moves between two looks at the clock, at most; fewer where they take longer than a look should be apart, in seconds.
+/// Moves between two looks at the clock, at most; fewer where they take longer than a look should be apart,
+/// in seconds.
 const BETWEEN_LOOKS: u64 = 32;
 const APART: f64 = 1e-3;
 

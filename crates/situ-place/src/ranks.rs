@@ -45,8 +45,8 @@ fn slots(problem: &Problem, device: u16) -> f64 {
     f64::from(problem.devices[device as usize].slots)
 }
 
-/// The mean seconds of an edge over the pairs of devices that its ends may be on. A mean over links is linear in the
-/// bytes, so one pair of numbers serves all edges between the same two sets of devices.
+/// The mean seconds of an edge over the pairs of devices that its ends may be on. A mean over links is linear
+/// in the bytes, so one pair of numbers serves all edges between the same two sets of devices.
 struct Means<'p> {
     problem: &'p Problem,
     currency: Currency,
@@ -130,8 +130,8 @@ fn mean(values: impl Iterator<Item = (f64, f64)>) -> f64 {
     if weights > 0.0 { sum / weights } else { 0.0 }
 }
 
-/// The longest way from the end of each node to the end of everything, with every node on its device and links to
-/// themselves.
+/// The longest way from the end of each node to the end of everything, with every node on its device and
+/// links to themselves.
 pub(crate) fn tails(problem: &Problem, devices: &[u16]) -> Vec<f64> {
     let mut tail = vec![0.0; problem.node_count()];
     for &node in problem.order.iter().rev() {

@@ -1,4 +1,5 @@
-//! Why a node is where it is: the rule that decided, with numbers of nodes and devices, and as text with a cost graph's names.
+//! Why a node is where it is: the rule that decided, with numbers of nodes and devices, and as text with a
+//! cost graph's names.
 
 use crate::problem::Problem;
 use crate::{DeviceIndex, NodeIndex};

@@ -1,11 +1,11 @@
 //! Local search on the incremental simulator.
 //!
-//! A walk that accepts a change if it makes the step no longer than a threshold, which is drawn anew for each change and
-//! shrinks over the round: the simulator can then stop as soon as a change is seen to be too slow. Changes are aimed at
-//! the critical path: only what touches it can make the step shorter.
+//! A walk that accepts a change if it makes the step no longer than a threshold, which is drawn anew for each
+//! change and shrinks over the round: the simulator can then stop as soon as a change is seen to be too slow.
+//! Changes are aimed at the critical path: only what touches it can make the step shorter.
 //!
-//! Promised: the best schedule it has seen, never worse than the one it began with; the same for the same seed and
-//! number of moves. Left to others: where to begin.
+//! Promised: the best schedule it has seen, never worse than the one it began with; the same for the same
+//! seed and number of moves. Left to others: where to begin.
 
 mod moves;
 
@@ -21,11 +21,11 @@ use crate::timer::Timer;
 /// How much the first threshold of a round may lengthen the step, as a share of it, and the last.
 const WARM: f64 = 0.01;
 const COLD: f64 = 0.0001;
-/// Graphs with more nodes than this are walked at less heat: a move is then a smaller share of the step. Rounds take
-/// turns, because no one heat suits all graphs.
+/// Graphs with more nodes than this are walked at less heat: a move is then a smaller share of the step.
+/// Rounds take turns, because no one heat suits all graphs.
 const HOT_NODES: [f64; 3] = [100.0, 1000.0, 30.0];
-/// In graphs with more nodes than this, ever more moves must make the step shorter: to keep one costs as much as
-/// hundreds of refusals.
+/// In graphs with more nodes than this, ever more moves must make the step shorter: to keep one costs as much
+/// as hundreds of refusals.
 const SIDEWAYS_NODES: f64 = 1000.0;
 
 pub(crate) struct Search<'p> {

@@ -1,12 +1,12 @@
 //! The model as an exact simulator: from devices and an order to times, copies and peaks of memory.
 //!
-//! Nodes are taken in the schedule's order; each claims the copies it reads (once per destination, on the first gap
-//! of the link), then a slot of its device. A node that costs nothing needs no slot. If some device would hold more
-//! than its memory, the schedule is timed again with starts delayed until what they need has been freed; that works
-//! whenever running the nodes strictly one after the other, in this order, would fit.
+//! Nodes are taken in the schedule's order; each claims the copies it reads (once per destination, on the
+//! first gap of the link), then a slot of its device. A node that costs nothing needs no slot. If some device
+//! would hold more than its memory, the schedule is timed again with starts delayed until what they need has
+//! been freed; that works whenever running the nodes strictly one after the other, in this order, would fit.
 //!
-//! Promised: every timeline obeys the model of the cost-graph file; the same schedule always has the same times.
-//! Left to others: choosing devices and orders, and checking this module ([`check`](crate::check())).
+//! Promised: every timeline obeys the model of the cost-graph file; the same schedule always has the same
+//! times. Left to others: choosing devices and orders, and checking this module ([`check`](crate::check())).
 
 mod clock;
 mod delay;
@@ -64,8 +64,8 @@ pub fn simulate(problem: &Problem, schedule: &Schedule) -> Result<Timeline, Plac
     Run::new(problem, schedule, Some(Delays::new(problem, schedule)?)).timeline()
 }
 
-/// The makespan of a schedule within the memory limits: as [`simulate`], without what only answers need, if there is
-/// time for it.
+/// The makespan of a schedule within the memory limits: as [`simulate`], without what only answers need, if
+/// there is time for it.
 pub(crate) fn makespan_in(problem: &Problem, schedule: &Schedule, timer: &Timer) -> Result<f64, PlaceError> {
     // What is made for each node, resident, device and channel at once.
     let residents = problem.residents.len() * problem.device_count();
@@ -361,7 +361,8 @@ impl Problem {
         self.outs(node).map(|e| e.bytes).fold(0.0, f64::max)
     }
 
-    /// The most bytes that a node's output takes on any device: a reader may ask for more than the output has at home.
+    /// The most bytes that a node's output takes on any device: a reader may ask for more than the output has
+    /// at home.
     pub(crate) fn most_held(&self, node: usize) -> f64 {
         let copied = if self.is_priced(node) { 0.0 } else { self.most_bytes(node) };
         self.nodes[node].output_bytes.max(copied)

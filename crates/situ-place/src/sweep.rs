@@ -1,13 +1,13 @@
-//! Forward and backward sweeps: a schedule is pushed against the end of the step and back against its beginning, each
-//! time by list scheduling in the order of its own times, a little perturbed, with some nodes free to change their
-//! device on the way.
+//! Forward and backward sweeps: a schedule is pushed against the end of the step and back against its
+//! beginning, each time by list scheduling in the order of its own times, a little perturbed, with some nodes
+//! free to change their device on the way.
 //!
-//! Pushing back and forth closes gaps that no single move closes, and one sweep changes hundreds of places at once: this
-//! is what makes large graphs with many ready nodes short. A free node goes where it is done soonest, plus what it
-//! costs the others there at the prices of the area bound.
+//! Pushing back and forth closes gaps that no single move closes, and one sweep changes hundreds of places at
+//! once: this is what makes large graphs with many ready nodes short. A free node goes where it is done
+//! soonest, plus what it costs the others there at the prices of the area bound.
 //!
-//! Promised: the best schedule it has seen, never worse than the one it began with; the same for the same random
-//! numbers. Left to others: where to begin, and changes of single nodes ([`search`](crate::search)).
+//! Promised: the best schedule it has seen, never worse than the one it began with; the same for the same
+//! random numbers. Left to others: where to begin, and changes of single nodes ([`search`](crate::search)).
 
 use crate::algorithms::Timed;
 use crate::bounds::{Classes, area};

@@ -1,9 +1,11 @@
 //! When to give up: a clock that work looks at as it goes along.
 //!
-//! Whoever does something that may take long says how much of it he has done, in steps of a few nanoseconds; every so
-//! many steps the clock is read, and once the time is over, or somebody asked to stop, the next word is an error.
+//! Whoever does something that may take long says how much of it he has done, in steps of a few nanoseconds;
+//! every so many steps the clock is read, and once the time is over, or somebody asked to stop, the next word
+//! is an error.
 //!
-//! Promised: a budget that is not in seconds reads no clock. Left to others: what to do with what is half done.
+//! Promised: a budget that is not in seconds reads no clock. Left to others: what to do with what is half
+//! done.
 
 use crate::error::PlaceError;
 use crate::placer::{Budget, Deadline};

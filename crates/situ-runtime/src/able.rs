@@ -1,4 +1,5 @@
-//! What a device can do, asked of the device itself: it is opened, if it has not been. What follows from that is decided in `policy`.
+//! What a device can do, asked of the device itself: it is opened, if it has not been. What follows from that
+//! is decided in `policy`.
 
 use crate::logical::LogicalDevice;
 use crate::policy::Lacking;

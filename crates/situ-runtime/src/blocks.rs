@@ -1,8 +1,9 @@
 //! The blocks that a pool holds, and the free pieces in them.
 //!
-//! Blocks are of three classes, so that what lives long and is small does not keep what is large from going back: blocks for small
-//! requests, blocks for larger ones, and blocks that hold one large request each. The first two are cut into pieces and joined
-//! again; a block of the third goes as a whole to any request of at least half its size.
+//! Blocks are of three classes, so that what lives long and is small does not keep what is large from going
+//! back: blocks for small requests, blocks for larger ones, and blocks that hold one large request each. The
+//! first two are cut into pieces and joined again; a block of the third goes as a whole to any request of at
+//! least half its size.
 
 use crate::pieces::{Piece, Pieces};
 use situ_core::Reservation;
@@ -10,7 +11,8 @@ use situ_device::Block;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Blocks that are shared start at this size and grow with what their class holds, so that a small program holds little.
+/// Blocks that are shared start at this size and grow with what their class holds, so that a small program
+/// holds little.
 pub(crate) const SMALLEST_BLOCK: usize = 1 << 20;
 /// Requests up to this share blocks with their like.
 const SMALL: usize = 128 << 10;
@@ -72,9 +74,9 @@ impl Blocks {
         self.held.iter().sum()
     }
 
-    /// The size of the next block for a request: what its class holds already, within bounds, so that blocks are few and the last
-    /// of them is no more than what was there before. A block for one request has a little more than was asked for, so that a
-    /// request that is a little larger finds it again.
+    /// The size of the next block for a request: what its class holds already, within bounds, so that blocks
+    /// are few and the last of them is no more than what was there before. A block for one request has a
+    /// little more than was asked for, so that a request that is a little larger finds it again.
     pub(crate) fn next_size(&self, class: Class, bytes: usize, most: usize) -> usize {
         let held = self.held[class as usize];
         let largest = match class {
@@ -138,7 +140,8 @@ impl Blocks {
         held.block.clone()
     }
 
-    /// Books a piece as no longer in use: true if its block holds nothing any more. The piece is not free to be found yet.
+    /// Books a piece as no longer in use: true if its block holds nothing any more. The piece is not free to
+    /// be found yet.
     pub(crate) fn release(&mut self, block: u32, bytes: usize) -> bool {
         let Some(held) = &mut self.list[block as usize] else { return false };
         held.used -= bytes;
@@ -173,8 +176,8 @@ impl Blocks {
         }
     }
 
-    /// Gives back blocks that hold nothing, those first that have held nothing for longest, until `bytes` have gone back or there is
-    /// none left. No piece of them may be kept elsewhere.
+    /// Gives back blocks that hold nothing, those first that have held nothing for longest, until `bytes`
+    /// have gone back or there is none left. No piece of them may be kept elsewhere.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         let mut empty: Vec<(Instant, usize)> = Vec::new();
         for (index, held) in self.list.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Which device an eager op runs on, and why: `policy` says which may, and of those the one is taken that is done soonest.
+//! Which device an eager op runs on, and why: `policy` says which may, and of those the one is taken that is
+//! done soonest.
 //!
 //! The op's inputs are not moved here; only what moving them would take is counted.
 
@@ -93,8 +94,8 @@ impl<'a> Candidate<'a> {
         seconds
     }
 
-    /// Whether it can still be run elsewhere when the device of a choice is lost: no input is there alone, and the device says so
-    /// itself from now on.
+    /// Whether it can still be run elsewhere when the device of a choice is lost: no input is there alone,
+    /// and the device says so itself from now on.
     pub(crate) fn survives(&self, choice: &Choice<'_>) -> bool {
         let gone = choice.device.id();
         choice.device.is_lost() && self.inputs.iter().all(|input| input.logical_device().id() != gone)
@@ -150,8 +151,9 @@ pub(crate) fn after_full<'a>(
     Some(soonest(candidate, &found))
 }
 
-/// The device on which all inputs are, if it is done before any other could even begin. Most eager ops are small and their inputs
-/// are on one device: then nothing needs to be asked of the others (and a GPU nobody needs is never opened).
+/// The device on which all inputs are, if it is done before any other could even begin. Most eager ops are
+/// small and their inputs are on one device: then nothing needs to be asked of the others (and a GPU nobody
+/// needs is never opened).
 fn at_home<'a>(candidate: &Candidate<'a>, allowed: impl Fn(&LogicalDevice) -> bool) -> Option<Choice<'a>> {
     let home = candidate.inputs.first().map_or(DeviceId::CPU0, |t| t.logical_device().id());
     let device = candidate.find(home).filter(|d| allowed(d))?;

@@ -15,7 +15,8 @@ pub enum PlacementRule {
     Auto,
     /// The first GPU that has a kernel, else the CPU.
     PreferGpu,
-    /// Where the largest of its inputs is, and the CPU for an op without inputs: nothing is decided that no scope says.
+    /// Where the largest of its inputs is, and the CPU for an op without inputs: nothing is decided that no
+    /// scope says.
     Manual,
 }
 
@@ -75,8 +76,9 @@ pub(crate) struct Config {
     pub(crate) variants: Variants,
 }
 
-/// How much of what a function was compiled to is kept: one variant for each signature, set of devices and scope that it is called
-/// with. Beyond either bound, those go first that were not called for longest; a call with their signature compiles again.
+/// How much of what a function was compiled to is kept: one variant for each signature, set of devices and
+/// scope that it is called with. Beyond either bound, those go first that were not called for longest; a call
+/// with their signature compiles again.
 ///
 /// ```
 /// let kept = situ_runtime::Variants::default();
@@ -86,8 +88,8 @@ pub(crate) struct Config {
 pub struct Variants {
     /// The most variants of one function.
     pub count: usize,
-    /// The most bytes that they take together: their plans on the host, by an estimate, and the constants that were computed for
-    /// them. The one in use stays, however large it is.
+    /// The most bytes that they take together: their plans on the host, by an estimate, and the constants
+    /// that were computed for them. The one in use stays, however large it is.
     pub bytes: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Listing and configuring devices.
 //!
-//! A change is made whenever no live tensor is on a device it concerns and no call is in flight; otherwise it is
-//! refused with an error that names what is live. Policies and logging can change at any time.
+//! A change is made whenever no live tensor is on a device it concerns and no call is in flight; otherwise it
+//! is refused with an error that names what is live. Policies and logging can change at any time.
 
 use crate::config::{Config, LogicalConfig, PlacementRule, Table, Variants};
 use crate::logical::LogicalDevice;
@@ -62,7 +62,8 @@ impl Runtime {
         state.table.devices.iter().filter(|d| kind.is_none_or(|k| k == d.id().kind)).cloned().collect()
     }
 
-    /// Hides the devices of a kind that are not in the list. `CPU:0` can't be hidden: the host's data is there.
+    /// Hides the devices of a kind that are not in the list. `CPU:0` can't be hidden: the host's data is
+    /// there.
     pub fn set_visible_devices(&self, kind: DeviceKind, visible: &[DeviceId]) -> Result<()> {
         let asked = format!("set_visible_devices({kind}, {visible:?})");
         for id in visible {
@@ -87,7 +88,8 @@ impl Runtime {
         })
     }
 
-    /// Whether a physical device's pools grow on demand (the default), or take their whole limit at first use.
+    /// Whether a physical device's pools grow on demand (the default), or take their whole limit at first
+    /// use.
     pub fn set_memory_growth(&self, physical: DeviceId, growth: bool) -> Result<()> {
         let position = self.physical_position(physical)?;
         self.change(format!("set_memory_growth({physical}, {growth})"), |config, _, at| {
@@ -149,7 +151,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Whether functions stay where they were first placed, whatever is measured: the same program runs the same way every time.
+    /// Whether functions stay where they were first placed, whatever is measured: the same program runs the
+    /// same way every time.
     pub fn set_deterministic(&self, on: bool) -> Result<()> {
         self.write()?.config.deterministic = on;
         Ok(())

@@ -80,8 +80,8 @@ fn ask<'a>(state: &State, request: &'a Request) -> Ask<'a> {
 }
 
 impl Inner {
-    /// Host data as a tensor, where the scope asks for it; without a scope it stays with the host, unless GPUs
-    /// come first.
+    /// Host data as a tensor, where the scope asks for it; without a scope it stays with the host, unless
+    /// GPUs come first.
     pub(crate) fn constant(
         &self,
         bytes: &[u8],
@@ -96,7 +96,8 @@ impl Inner {
         })
     }
 
-    /// A tensor on a CPU whose bytes, row-major, `write` writes where they will lie. All of them: they are undefined before.
+    /// A tensor on a CPU whose bytes, row-major, `write` writes where they will lie. All of them: they are
+    /// undefined before.
     pub(crate) fn written(
         &self,
         ty: TensorType,
@@ -134,8 +135,8 @@ impl Inner {
         })
     }
 
-    /// Data made where it may be. Where nobody asked for a device that turns out to be full, it is made on the next; where a device is
-    /// lost in the attempt, on another if that is allowed.
+    /// Data made where it may be. Where nobody asked for a device that turns out to be full, it is made on
+    /// the next; where a device is lost in the attempt, on another if that is allowed.
     fn made(
         &self,
         state: &State,

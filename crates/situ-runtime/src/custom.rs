@@ -8,17 +8,19 @@ pub use situ_cpu::custom::CpuCall;
 
 /// The kernel of a type of ops on GPUs, as text.
 ///
-/// The text has a function `fn result(e: u32) -> ..` that gives element `e` of the output, row-major, as `f32`, `i32` or `bool`. It finds element `i`
-/// of its inputs, of which there are three at most, by `in0(i)`, `in1(i)` and `in2(i)`, and the op's four words by `own()`. WGSL may assume that there is
-/// no NaN; `is_nan(x)` and `nan()` know better.
+/// The text has a function `fn result(e: u32) -> ..` that gives element `e` of the output, row-major, as
+/// `f32`, `i32` or `bool`. It finds element `i` of its inputs, of which there are three at most, by `in0(i)`,
+/// `in1(i)` and `in2(i)`, and the op's four words by `own()`. WGSL may assume that there is no NaN;
+/// `is_nan(x)` and `nan()` know better.
 #[derive(Clone, Copy, Debug)]
 pub struct Wgsl<T> {
-    /// The text for an op. It may depend on the op's attributes; sizes belong in the words, so that it is compiled once for all of them.
+    /// The text for an op. It may depend on the op's attributes; sizes belong in the words, so that it is
+    /// compiled once for all of them.
     pub text: fn(&T) -> String,
     /// The op's own four words, from the types of its inputs and outputs.
     pub words: fn(&T, &[TensorType], &[TensorType]) -> [u32; 4],
-    /// How many trips its loops make for one element: drivers end a loop early without a word, so an op whose loops are too long for that runs elsewhere,
-    /// and says why. Of a text without loops: 0.
+    /// How many trips its loops make for one element: drivers end a loop early without a word, so an op whose
+    /// loops are too long for that runs elsewhere, and says why. Of a text without loops: 0.
     pub trips: fn(&T, &[TensorType]) -> usize,
 }
 
@@ -26,8 +28,8 @@ pub struct Wgsl<T> {
 #[derive(Clone, Copy, Debug)]
 pub struct Registered<T>(PhantomData<fn() -> T>);
 
-/// Makes a type of ops known by its names, so that text with them can be read; its kernels follow. An error where a name is that of another op. To
-/// register a type again changes nothing.
+/// Makes a type of ops known by its names, so that text with them can be read; its kernels follow. An error
+/// where a name is that of another op. To register a type again changes nothing.
 pub fn register<T: Foreign>() -> Result<Registered<T>> {
     situ_ir::ops::custom::register::<T>()?;
     Ok(Registered(PhantomData))
@@ -40,7 +42,8 @@ impl<T: Foreign> Registered<T> {
         self
     }
 
-    /// Its kernel on GPUs, for these dtypes. Without the cargo feature `gpu` there are none, and this does nothing.
+    /// Its kernel on GPUs, for these dtypes. Without the cargo feature `gpu` there are none, and this does
+    /// nothing.
     pub fn gpu(self, dtypes: &[DType], kernel: Wgsl<T>) -> Self {
         #[cfg(feature = "gpu")]
         situ_gpu::custom::register(dtypes, kernel.text, kernel.words, kernel.trips);

@@ -72,7 +72,8 @@ impl Inner {
                     full.push(choice.device.id());
                     choice = choose::after_full(config, request, &candidate, &full).ok_or(error)?;
                 }
-                // Lost as it was used. What was only there is gone; an op on anything else is placed again, without it.
+                // Lost as it was used. What was only there is gone; an op on anything else is placed again,
+                // without it.
                 Err(error) if error.lost() == Some(choice.device.id()) && candidate.survives(&choice) => {
                     more.clear();
                     choice = choose::choose(config, request, &candidate)?;

@@ -11,12 +11,14 @@ pub fn zeroed(op: &'static str, bytes: usize) -> Result<Vec<u8>> {
     if bytes == 0 {
         return Ok(Vec::new());
     }
-    // SAFETY: the size is not zero. The system gives zeroed pages as they are touched, so nothing is written twice.
+    // SAFETY: the size is not zero. The system gives zeroed pages as they are touched, so nothing is written
+    // twice.
     let start = unsafe { alloc_zeroed(layout) };
     if start.is_null() {
         return Err(host_out_of_memory(op, bytes));
     }
-    // SAFETY: allocated just now by the global allocator, with the layout of a vector of so many bytes, all of which are zero.
+    // SAFETY: allocated just now by the global allocator, with the layout of a vector of so many bytes, all
+    // of which are zero.
     Ok(unsafe { Vec::from_raw_parts(start, bytes, bytes) })
 }
 

@@ -1,8 +1,8 @@
 //! The ledger: every copy and every fallback, by device pair and source line.
 //!
-//! Promises: no copy between devices and no fallback is missing; reading it disturbs nothing. An eager copy takes
-//! microseconds at least, so the lock and the hash here are not what costs; a plan knows its copies beforehand, and books
-//! each by a counter of its own.
+//! Promises: no copy between devices and no fallback is missing; reading it disturbs nothing. An eager copy
+//! takes microseconds at least, so the lock and the hash here are not what costs; a plan knows its copies
+//! beforehand, and books each by a counter of its own.
 
 use crate::recording::Recordings;
 use situ_core::{DeviceId, Location, Reason, reason::seconds};
@@ -45,7 +45,8 @@ pub enum Route {
     /// Between the host and a device, or within the host.
     #[default]
     Link,
-    /// From one device to another without the host. Its time is what it took to hand it over: the devices do it in their turn.
+    /// From one device to another without the host. Its time is what it took to hand it over: the devices do
+    /// it in their turn.
     Peer,
     /// From one device to another by way of the host's memory.
     ThroughHost,
@@ -162,7 +163,8 @@ impl Ledger {
             plans.push(book.clone());
             let many = plans.len() >= MANY_PLANS && plans.len().is_power_of_two();
             drop(plans);
-            // Where functions are compiled again and again, what plans that are no more have counted must not pile up.
+            // Where functions are compiled again and again, what plans that are no more have counted must not
+            // pile up.
             if many {
                 self.settle();
             }
@@ -204,7 +206,8 @@ impl Ledger {
         sums.2 += seconds;
     }
 
-    /// Books a fallback of which nothing else tells a recording: of data, and of ops inside of conditions and loops.
+    /// Books a fallback of which nothing else tells a recording: of data, and of ops inside of conditions and
+    /// loops.
     pub(crate) fn book_fallback_alone(
         &self,
         wanted: DeviceId,

@@ -1,8 +1,8 @@
 //! The runtime of situ: which devices there are, what memory they have, where an op runs, and what was moved.
 //!
-//! Promises: every op has a [`situ_core::Reason`]; every copy and fallback is in the ledger; every byte of a tensor is
-//! under its device's limit; a failed op leaves every live tensor valid.
-//! Leaves to others: the tensors and scopes that users write (`situ-tensor`), kernels (`situ-cpu`, `situ-gpu`).
+//! Promises: every op has a [`situ_core::Reason`]; every copy and fallback is in the ledger; every byte of a
+//! tensor is under its device's limit; a failed op leaves every live tensor valid. Leaves to others: the
+//! tensors and scopes that users write (`situ-tensor`), kernels (`situ-cpu`, `situ-gpu`).
 
 mod able;
 mod blocks;

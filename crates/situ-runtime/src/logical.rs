@@ -33,7 +33,8 @@ pub struct LogicalDevice {
     /// How much longer work takes than its model says, lately.
     slowness: AtomicU64,
     opened: OnceLock<Result<Opened>>,
-    /// Launches whose outcome nobody has asked for yet: `sync` reports them, even if their results were dropped.
+    /// Launches whose outcome nobody has asked for yet: `sync` reports them, even if their results were
+    /// dropped.
     watched: Mutex<Vec<Arc<Check>>>,
     /// Held by the call whose lane runs on the threads that the device owns.
     turn: Mutex<()>,
@@ -129,8 +130,8 @@ impl LogicalDevice {
         self.profile.capabilities.peers && Arc::ptr_eq(&self.physical, &other.physical)
     }
 
-    /// What is known of the part of the hardware that it uses: its cores and threads, where it does not use all. This is what a
-    /// calibration is for.
+    /// What is known of the part of the hardware that it uses: its cores and threads, where it does not use
+    /// all. This is what a calibration is for.
     pub fn profile(&self) -> &Description {
         &self.profile
     }
@@ -157,7 +158,8 @@ impl LogicalDevice {
         unsafe { &*self.costs.load(Acquire) }
     }
 
-    /// Seconds that work is expected to take on it: by its model, times what it was found to be slower of late.
+    /// Seconds that work is expected to take on it: by its model, times what it was found to be slower of
+    /// late.
     #[inline]
     pub fn seconds(&self, work: &Work) -> f64 {
         self.costs().compute(work) * self.price()
@@ -173,8 +175,9 @@ impl LogicalDevice {
         }
     }
 
-    /// Takes note of work that took `measured` seconds where the model said `modelled`. One sample moves the price by an eighth
-    /// of the way, so that a moment's noise does not, and it comes down again as it went up.
+    /// Takes note of work that took `measured` seconds where the model said `modelled`. One sample moves the
+    /// price by an eighth of the way, so that a moment's noise does not, and it comes down again as it went
+    /// up.
     pub(crate) fn observe(&self, measured: f64, modelled: f64) {
         if modelled <= 0.0 {
             return;
@@ -186,7 +189,8 @@ impl LogicalDevice {
 
     /// Replaces its expected speeds.
     pub fn set_costs(&self, model: CostModel) {
-        // Ops on other threads may be reading the old one, without a lock: it is small, replaced rarely, and never freed.
+        // Ops on other threads may be reading the old one, without a lock: it is small, replaced rarely, and
+        // never freed.
         self.costs.store(Box::leak(Box::new(model)), Release);
     }
 
@@ -343,8 +347,8 @@ impl LogicalDevice {
         watched.push(check.clone());
     }
 
-    /// Waits for queued work, and returns the error of a launch that failed since the last sync, if the program was
-    /// not told of it by a read.
+    /// Waits for queued work, and returns the error of a launch that failed since the last sync, if the
+    /// program was not told of it by a read.
     pub fn sync(&self) -> Result<()> {
         let Some(Ok(_)) = self.opened.get() else { return Ok(()) };
         let watched = std::mem::take(&mut *self.watched());
@@ -359,7 +363,8 @@ impl LogicalDevice {
     /// Gives memory that holds nothing back to the system.
     pub fn trim(&self) -> Result<()> {
         if let Some(Ok(opened)) = self.opened.get() {
-            // Memory may go back only after the work that uses it. What went wrong in it is not what was asked.
+            // Memory may go back only after the work that uses it. What went wrong in it is not what was
+            // asked.
             self.device()?.sync()?;
             opened.pool.trim();
             opened.device.trim();
@@ -389,7 +394,8 @@ impl Holder for LogicalDevice {
     }
 }
 
-/// Seconds to copy so many bytes from one device to another: within their hardware, or over the link of each end that is not the host.
+/// Seconds to copy so many bytes from one device to another: within their hardware, or over the link of each
+/// end that is not the host.
 pub(crate) fn copy_seconds(from: &LogicalDevice, to: &LogicalDevice, bytes: usize) -> f64 {
     match (from.is_host(), to.is_host()) {
         (true, _) => to.costs().upload.seconds(bytes),

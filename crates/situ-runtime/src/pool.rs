@@ -1,16 +1,18 @@
 //! A pooling allocator for one logical device.
 //!
 //! Promises: everything it holds is under a reservation on the device's budget; a request that fails changes
-//! nothing; pieces freed side by side become one again. It takes from its free pieces first, then grows up to the
-//! limit, then gives cached blocks and staging back and tries once more, and only then reports that memory is out.
+//! nothing; pieces freed side by side become one again. It takes from its free pieces first, then grows up to
+//! the limit, then gives cached blocks and staging back and tries once more, and only then reports that
+//! memory is out.
 //!
-//! Its blocks stay in proportion: before it grows beyond twice the most that was in use at once, or [`SLACK`], it gives blocks
-//! back that hold nothing, those first that were idle for longest. What remains beyond that is the slack of blocks that hold
-//! something: at most as much again as what they hold where requests are large; where they are small, what fragmentation leaves,
-//! which no allocator that can't move memory has a bound of that order for.
+//! Its blocks stay in proportion: before it grows beyond twice the most that was in use at once, or
+//! [`SLACK`], it gives blocks back that hold nothing, those first that were idle for longest. What remains
+//! beyond that is the slack of blocks that hold something: at most as much again as what they hold where
+//! requests are large; where they are small, what fragmentation leaves, which no allocator that can't move
+//! memory has a bound of that order for.
 //!
-//! Leaves to others: what the memory is for, waiting for queued work before memory goes back to the system (the device's own
-//! handles do that), and asking other pools of the host for what they do not need.
+//! Leaves to others: what the memory is for, waiting for queued work before memory goes back to the system
+//! (the device's own handles do that), and asking other pools of the host for what they do not need.
 
 use crate::blocks::{Blocks, Class, SMALLEST_BLOCK};
 use crate::pieces::Piece;
@@ -20,9 +22,11 @@ use situ_device::{Block, Device};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Bytes that blocks may hold even if twice the most that was in use is less: caching for programs whose tensors are small.
+/// Bytes that blocks may hold even if twice the most that was in use is less: caching for programs whose
+/// tensors are small.
 const SLACK: usize = 64 << 20;
-/// A shared block takes at most this part of a limit, so that the slack of blocks does not eat up a small one.
+/// A shared block takes at most this part of a limit, so that the slack of blocks does not eat up a small
+/// one.
 const PART_OF_LIMIT: usize = 16;
 /// A block that nothing has used for this long goes back to the system when the pool is next at work.
 const IDLE: Duration = Duration::from_secs(10);
@@ -217,8 +221,8 @@ impl Pool {
         Err(last)
     }
 
-    /// Gives empty blocks back as far as a new one of `size` bytes, for a request of `bytes`, needs it to keep all of them in
-    /// proportion to what was in use; false if that was not enough.
+    /// Gives empty blocks back as far as a new one of `size` bytes, for a request of `bytes`, needs it to
+    /// keep all of them in proportion to what was in use; false if that was not enough.
     fn keep_in_proportion(&self, state: &mut State, size: usize, bytes: usize) -> bool {
         let peak = state.peak.max(state.in_use.saturating_add(bytes));
         let most = peak.saturating_mul(2).max(SLACK);
@@ -268,8 +272,8 @@ impl Pool {
         state.whole_limit_reserved = false;
     }
 
-    /// Gives every block that holds nothing back to the system, for another pool to have: not those that the program told this
-    /// one to keep.
+    /// Gives every block that holds nothing back to the system, for another pool to have: not those that the
+    /// program told this one to keep.
     pub(crate) fn give_way(&self) {
         if self.growth {
             self.give_back(&mut self.state());
@@ -289,8 +293,8 @@ impl Pool {
         }
     }
 
-    /// How many bytes are missing to hold pieces of these sizes beside what is live: 0 where they fit. Blocks that hold
-    /// nothing count as given back; cached staging is, if that helps.
+    /// How many bytes are missing to hold pieces of these sizes beside what is live: 0 where they fit. Blocks
+    /// that hold nothing count as given back; cached staging is, if that helps.
     pub(crate) fn missing(&self, device: &dyn Device, sizes: &[usize]) -> usize {
         let missing = self.missing_now(sizes);
         if missing == 0 || device.staging() == 0 {
@@ -324,7 +328,8 @@ impl Pool {
         missing
     }
 
-    /// Bytes in use and bytes held from the system: what [`info`](Pool::info) says of them, without tidying up first.
+    /// Bytes in use and bytes held from the system: what [`info`](Pool::info) says of them, without tidying
+    /// up first.
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.state().in_use, self.budget.taken())
     }

@@ -119,7 +119,8 @@ impl Builder {
         self
     }
 
-    /// Uses calibrations kept in this folder. The machine's own devices use those of `situ calibrate` without being told.
+    /// Uses calibrations kept in this folder. The machine's own devices use those of `situ calibrate` without
+    /// being told.
     pub fn calibrations(mut self, folder: impl Into<PathBuf>) -> Builder {
         self.calibrations = Some(folder.into());
         self
@@ -170,8 +171,8 @@ impl Inner {
 
 /// What the machine has, of the kinds that this build is [for](built_for): its CPU, then its GPUs.
 ///
-/// Here, and not with who makes the runtime, because [`Runtime::global`] is made at the first op of a program, in which nobody
-/// has registered anything.
+/// Here, and not with who makes the runtime, because [`Runtime::global`] is made at the first op of a
+/// program, in which nobody has registered anything.
 pub fn discover() -> Vec<Arc<dyn Physical>> {
     std::iter::once(situ_cpu::physical()).chain(gpus()).collect()
 }
@@ -186,7 +187,8 @@ fn gpus() -> Vec<Arc<dyn Physical>> {
     Vec::new()
 }
 
-/// Whether this build has the crate that finds and drives devices of this kind. For GPUs that is the cargo feature `gpu`.
+/// Whether this build has the crate that finds and drives devices of this kind. For GPUs that is the cargo
+/// feature `gpu`.
 pub fn built_for(kind: DeviceKind) -> bool {
     match kind {
         DeviceKind::Cpu => true,
@@ -286,8 +288,8 @@ impl Runtime {
         self.inner.constant(bytes, ty, request, caller)
     }
 
-    /// A tensor on the CPU that the request names, or the first one, whose bytes `write` writes in place: all of them, for their
-    /// contents are undefined before. A request for another kind of device is an error.
+    /// A tensor on the CPU that the request names, or the first one, whose bytes `write` writes in place: all
+    /// of them, for their contents are undefined before. A request for another kind of device is an error.
     pub fn written(
         &self,
         ty: TensorType,
@@ -308,7 +310,8 @@ impl Runtime {
         self.inner.to_device(tensor, request, caller)
     }
 
-    /// The tensor, or a copy of it, on the device that the request gives to new data: fallback policies apply.
+    /// The tensor, or a copy of it, on the device that the request gives to new data: fallback policies
+    /// apply.
     pub fn place(&self, tensor: &DeviceTensor, request: &Request, caller: Caller) -> Result<DeviceTensor> {
         self.inner.place(tensor, request, caller)
     }
@@ -330,14 +333,15 @@ impl Runtime {
         transfer::whole(tensor, caller)
     }
 
-    /// [`dense`](Runtime::dense), for what is kept for long: a view of a small part of its memory is copied too, so that the rest of
-    /// it can go.
+    /// [`dense`](Runtime::dense), for what is kept for long: a view of a small part of its memory is copied
+    /// too, so that the rest of it can go.
     pub fn compact(&self, tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
         transfer::compact(tensor, caller)
     }
 
-    /// Measures a device and uses what was found from now on; kept for later runs in the folder of calibrations, whose file is
-    /// given back, where there is one. Never called by the runtime itself: it takes seconds.
+    /// Measures a device and uses what was found from now on; kept for later runs in the folder of
+    /// calibrations, whose file is given back, where there is one. Never called by the runtime itself: it
+    /// takes seconds.
     pub fn calibrate(
         &self,
         device: &LogicalDevice,

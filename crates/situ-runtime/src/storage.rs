@@ -22,7 +22,8 @@ pub(crate) struct Storage {
 /// Copies of what is in a memory, which does not change.
 #[derive(Debug, Default)]
 struct Copies {
-    /// Whether the memory is a variable's value: copies for ops on other devices are kept, for as long as it is.
+    /// Whether the memory is a variable's value: copies for ops on other devices are kept, for as long as it
+    /// is.
     kept: Option<Vec<DeviceTensor>>,
     /// Copies that functions hold, for others to hold the same.
     lent: Vec<Lent>,
@@ -120,7 +121,8 @@ impl DeviceTensor {
         &self.storage.device
     }
 
-    /// Its elements' bytes where they lie, row-major: of a dense tensor in the host's memory that depends on nothing queued.
+    /// Its elements' bytes where they lie, row-major: of a dense tensor in the host's memory that depends on
+    /// nothing queued.
     pub fn host_bytes(&self) -> Option<&[u8]> {
         if !self.storage.device.is_host() || !self.layout.is_dense() || !self.checks.is_empty() {
             return None;
@@ -128,8 +130,8 @@ impl DeviceTensor {
         let Region { block, offset, bytes } = self.storage.region();
         let start = self.layout.offset() * self.dtype.size();
         let region = Region { block, offset: offset + start, bytes: bytes - start };
-        // SAFETY: a tensor's memory is written only by the launch that made it, which has ended on a CPU; the memory lives for as
-        // long as the tensor.
+        // SAFETY: a tensor's memory is written only by the launch that made it, which has ended on a CPU; the
+        // memory lives for as long as the tensor.
         unsafe { transfer::host_bytes(&region, self.tensor_type().bytes()) }
     }
 
@@ -142,7 +144,8 @@ impl DeviceTensor {
         DeviceTensor { layout, reason: Reason::View, ..self.clone() }
     }
 
-    /// The `sizes` elements of each axis from `starts` on, as a view; `None` where there are no such elements.
+    /// The `sizes` elements of each axis from `starts` on, as a view; `None` where there are no such
+    /// elements.
     pub fn part(&self, starts: &[usize], sizes: &[usize]) -> Option<DeviceTensor> {
         let shape = self.layout.shape();
         let ends = starts.iter().zip(sizes).map(|(start, size)| start.checked_add(*size));
@@ -202,8 +205,8 @@ impl DeviceTensor {
         }
     }
 
-    /// Waits for the outcome of all that it depends on, and returns the error of what failed. It waits for nothing where nothing is
-    /// open.
+    /// Waits for the outcome of all that it depends on, and returns the error of what failed. It waits for
+    /// nothing where nothing is open.
     pub fn settle(&self) -> Result<()> {
         if self.checks.is_empty() {
             return Ok(());

@@ -18,11 +18,13 @@ use std::time::Instant;
 /// Nothing may write to the region while the slice is in use.
 pub(crate) unsafe fn host_bytes<'a>(region: &Region<'a>, bytes: usize) -> Option<&'a [u8]> {
     debug_assert!(bytes <= region.bytes);
-    // SAFETY: a region lies within its block, which outlives 'a; the caller vouches that nothing writes to it.
+    // SAFETY: a region lies within its block, which outlives 'a; the caller vouches that nothing writes to
+    // it.
     region.host().map(|p| unsafe { std::slice::from_raw_parts(p.as_ptr(), bytes) })
 }
 
-/// The tensor itself if it is dense (from an offset that copies can start at), else a dense copy on its device.
+/// The tensor itself if it is dense (from an offset that copies can start at), else a dense copy on its
+/// device.
 pub(crate) fn dense(tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
     let start = tensor.layout.offset() * tensor.dtype.size();
     if tensor.layout.is_dense() && start.is_multiple_of(4) {
@@ -39,7 +41,8 @@ pub(crate) fn whole(tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTenso
     dense_copy(tensor, caller)
 }
 
-/// [`whole_for_all`], or on the host where the tensor's device can't hold it in one piece: a view may be far larger than its memory.
+/// [`whole_for_all`], or on the host where the tensor's device can't hold it in one piece: a view may be far
+/// larger than its memory.
 pub(crate) fn whole_or_hosted(
     table: &Table,
     ledger: &Ledger,
@@ -70,7 +73,8 @@ pub(crate) fn whole_for_all(tensor: &DeviceTensor, caller: Caller) -> Result<Dev
     Ok(copy)
 }
 
-/// Whether a view of `own` bytes is too small a part of a memory of `all` bytes to keep it: a copy costs less than what it frees.
+/// Whether a view of `own` bytes is too small a part of a memory of `all` bytes to keep it: a copy costs less
+/// than what it frees.
 pub(crate) fn wastes(own: usize, all: usize) -> bool {
     all > WORTH_A_COPY && own < all / LEAST_PART
 }
@@ -80,8 +84,8 @@ const WORTH_A_COPY: usize = 64 << 10;
 /// A view of less than this part of a memory is copied before it is kept for long.
 const LEAST_PART: usize = 4;
 
-/// [`whole`], for what is kept for long: a view of a small part of its memory is copied, so that the rest can go. Where it can't be
-/// copied for want of memory or of a kernel, it is kept as it is, if it can be.
+/// [`whole`], for what is kept for long: a view of a small part of its memory is copied, so that the rest can
+/// go. Where it can't be copied for want of memory or of a kernel, it is kept as it is, if it can be.
 pub(crate) fn compact(tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTensor> {
     if !tensor.is_whole() {
         return dense_copy(tensor, caller);
@@ -137,7 +141,8 @@ fn elements(tensor: &DeviceTensor) -> Region<'_> {
 pub(crate) fn read(ledger: &Ledger, tensor: &DeviceTensor, into: &mut [u8], caller: Caller) -> Result<()> {
     let start = Instant::now();
     let source = match dense(tensor, caller) {
-        // No memory or no kernel to make a view dense: what it looks at can still be read, and picked from here.
+        // No memory or no kernel to make a view dense: what it looks at can still be read, and picked from
+        // here.
         Err(Error::OutOfMemory(_) | Error::Kernel { .. }) => {
             read_picking(tensor, into)?;
             tensor.clone()
@@ -206,7 +211,8 @@ pub(crate) fn copy(
     }
     let start = Instant::now();
     let source = match dense(tensor, purpose.caller) {
-        // No memory or no kernel to make a view dense where it is: all that it looks at goes, and it is a view there too.
+        // No memory or no kernel to make a view dense where it is: all that it looks at goes, and it is a
+        // view there too.
         Err(Error::OutOfMemory(_) | Error::Kernel { .. }) => {
             let flat = Shape::new(&[tensor.storage.region().bytes])?;
             let whole = DeviceTensor { layout: Layout::dense(flat), dtype: DType::U8, ..tensor.clone() };
@@ -242,7 +248,8 @@ pub(crate) fn copy(
     Ok(out)
 }
 
-/// Copies a dense tensor from one device to another, neither of which is the host: directly where they see each other's memory.
+/// Copies a dense tensor from one device to another, neither of which is the host: directly where they see
+/// each other's memory.
 fn between(table: &Table, source: &DeviceTensor, out: &DeviceTensor, purpose: Purpose) -> Result<Route> {
     let (from, to) = (source.logical_device(), out.logical_device());
     let bytes = source.tensor_type().bytes();
@@ -306,7 +313,8 @@ pub(crate) fn open_checks(tensor: &DeviceTensor) -> Result<Checks> {
     Ok(tensor.checks.iter().filter(|c| c.outcome().is_none()).cloned().collect())
 }
 
-/// Waits until checks are settled: on the device that holds what depends on them, or else on whichever one made it.
+/// Waits until checks are settled: on the device that holds what depends on them, or else on whichever one
+/// made it.
 pub(crate) fn await_checks(checks: &[Arc<Check>], holder: &LogicalDevice) -> Result<()> {
     let open = || checks.iter().any(|check| check.outcome().is_none());
     if open() {
@@ -324,7 +332,8 @@ pub(crate) fn await_checks(checks: &[Arc<Check>], holder: &LogicalDevice) -> Res
     Ok(())
 }
 
-/// How settled checks came out: the error of the first that failed. The others are known to the program with it.
+/// How settled checks came out: the error of the first that failed. The others are known to the program with
+/// it.
 pub(crate) fn verdict(checks: &[Arc<Check>]) -> Result<()> {
     let mut failed: Option<Data> = None;
     for check in checks {

@@ -1,8 +1,9 @@
 //! What placement is worth: predictions beside measurements, and Auto beside the best single device.
 //!
-//! The first part has simulated GPUs with set delays, so that the best placement is known to be a mixed one; the second the machine's
-//! CPU and its GPU (here most often a software one: only the ratios mean anything), calibrated. Times are medians of rounds
-//! taken in turns, predictions medians of those that the functions make after their first calls.
+//! The first part has simulated GPUs with set delays, so that the best placement is known to be a mixed one;
+//! the second the machine's CPU and its GPU (here most often a software one: only the ratios mean anything),
+//! calibrated. Times are medians of rounds taken in turns, predictions medians of those that the functions
+//! make after their first calls.
 
 use situ_core::Result;
 use situ_runtime::Runtime;
@@ -13,11 +14,12 @@ use std::time::{Duration, Instant};
 
 /// Timed rounds, each of every way in turn.
 const ROUNDS: usize = 50;
-/// Times that functions are made anew: what they learn in their first calls, and what is measured of the later ones, are then of the same
-/// minutes of a machine whose speed changes.
+/// Times that functions are made anew: what they learn in their first calls, and what is measured of the
+/// later ones, are then of the same minutes of a machine whose speed changes.
 const BLOCKS: usize = 10;
-/// Calls in a row that a function learns from before it is timed in turns with the others: as in a loop that trains. Beside the caches and
-/// sleeping threads that another device's call leaves behind it would learn those.
+/// Calls in a row that a function learns from before it is timed in turns with the others: as in a loop that
+/// trains. Beside the caches and sleeping threads that another device's call leaves behind it would learn
+/// those.
 const LEARNING: usize = 7;
 
 /// How long a way is called in its turn before the call that is timed.
@@ -69,7 +71,8 @@ impl Way {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// Seconds of a call behind others of its own, as in a loop: not behind another device's, which leaves cold caches and busy cores.
+    /// Seconds of a call behind others of its own, as in a loop: not behind another device's, which leaves
+    /// cold caches and busy cores.
     fn warm_call(&self, inputs: &[&Tensor]) -> Result<f64> {
         let start = Instant::now();
         while start.elapsed() < WARM_UP {
@@ -78,7 +81,8 @@ impl Way {
         self.call(inputs)
     }
 
-    /// What was predicted over what was measured: the median of the blocks, each with what it learned and measured in the same seconds.
+    /// What was predicted over what was measured: the median of the blocks, each with what it learned and
+    /// measured in the same seconds.
     fn accuracy(&self) -> f64 {
         let blocks = self.times.chunks(ROUNDS / BLOCKS).zip(&self.predictions);
         median(&blocks.map(|(times, predicted)| predicted / median(times)).collect::<Vec<_>>())
@@ -94,8 +98,8 @@ impl Way {
     }
 }
 
-/// The ways in turns, each time beginning with another and every second time backwards: the call behind a slow one finds other caches and
-/// sleeping threads, so each is behind each.
+/// The ways in turns, each time beginning with another and every second time backwards: the call behind a
+/// slow one finds other caches and sleeping threads, so each is behind each.
 fn order(round: usize, count: usize) -> impl Iterator<Item = usize> {
     let turn = move |turn: usize| if round.is_multiple_of(2) { turn } else { count - 1 - turn };
     (0..count).map(move |at| (round / 2 + turn(at)) % count)

@@ -1,8 +1,8 @@
 //! What a further shape costs: a function of 300 nodes called with 200 sizes of batch.
 //!
-//! Two figures for each machine: what the median further compile takes of the first one, and what the pool has reserved at most over what
-//! the largest of the calls needs by itself. The first compile is the median of functions made anew in a process that has compiled
-//! others before: opening devices is no part of it.
+//! Two figures for each machine: what the median further compile takes of the first one, and what the pool
+//! has reserved at most over what the largest of the calls needs by itself. The first compile is the median
+//! of functions made anew in a process that has compiled others before: opening devices is no part of it.
 
 use situ_core::{DeviceSpec, Result};
 use situ_runtime::Runtime;

@@ -18,8 +18,8 @@ pub(crate) fn apply(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
     apply_with(op.into(), inputs, &current_request(), line_of(Caller::here()))
 }
 
-/// Runs any op by its data, under the scopes around the call; gives all its outputs. For what has no method of its own, and for tools
-/// that read ops from elsewhere.
+/// Runs any op by its data, under the scopes around the call; gives all its outputs. For what has no method
+/// of its own, and for tools that read ops from elsewhere.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {

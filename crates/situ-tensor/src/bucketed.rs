@@ -1,4 +1,5 @@
-//! Batches of any size through functions compiled for a few: rows are added before a call and taken off its results.
+//! Batches of any size through functions compiled for a few: rows are added before a call and taken off its
+//! results.
 
 use crate::apply::apply_on;
 use crate::function::Function;
@@ -69,13 +70,15 @@ impl Padded {
 }
 
 impl Function {
-    /// The same function, compiled for a few sizes of batch only: a batch in between is filled up with copies of its first row, and the
-    /// rows that were added are taken off the results. A variant is then compiled for each bucket instead of each size.
+    /// The same function, compiled for a few sizes of batch only: a batch in between is filled up with copies
+    /// of its first row, and the rows that were added are taken off the results. A variant is then compiled
+    /// for each bucket instead of each size.
     ///
-    /// Every argument must have the batch in its first axis. Rows must be independent: row i of a result must depend on row i of the
-    /// arguments alone, or on none. That is checked, op by op, the first time that a size of batch is seen: a function that takes a
-    /// mean over the batch, draws random numbers, or uses the number of rows as a number, is refused with the op's line. What is
-    /// computed is then what the call without buckets computes; to the bit where kernels round a row alike in batches of any size.
+    /// Every argument must have the batch in its first axis. Rows must be independent: row i of a result must
+    /// depend on row i of the arguments alone, or on none. That is checked, op by op, the first time that a
+    /// size of batch is seen: a function that takes a mean over the batch, draws random numbers, or uses the
+    /// number of rows as a number, is refused with the op's line. What is computed is then what the call
+    /// without buckets computes; to the bit where kernels round a row alike in batches of any size.
     ///
     /// While a tape runs, or inside another function, the closure sees the batch as it is.
     ///

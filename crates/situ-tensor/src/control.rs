@@ -9,9 +9,11 @@ use situ_ir::gradient::Made;
 use situ_ir::graph::{Cond, Source, While};
 use std::sync::Arc;
 
-/// Runs `then` where the scalar bool `condition` holds, else `otherwise`; both give tensors of the same types.
+/// Runs `then` where the scalar bool `condition` holds, else `otherwise`; both give tensors of the same
+/// types.
 ///
-/// In a function, each closure is traced once, and scopes and policies in them hold as they do outside of them.
+/// In a function, each closure is traced once, and scopes and policies in them hold as they do outside of
+/// them.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {

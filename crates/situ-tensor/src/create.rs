@@ -120,8 +120,9 @@ pub fn constant<T: Element>(elements: &[T], dims: &[usize]) -> Result<Tensor> {
     Ok(Tensor::from_concrete(made))
 }
 
-/// A tensor in the host's memory whose bytes, row-major, `write` writes where they will lie: what a loader uses to copy its
-/// data once. `write` must write every byte; a bool is 0 or 1. It lies on the CPU of the scope, or on the first one.
+/// A tensor in the host's memory whose bytes, row-major, `write` writes where they will lie: what a loader
+/// uses to copy its data once. `write` must write every byte; a bool is 0 or 1. It lies on the CPU of the
+/// scope, or on the first one.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -166,7 +167,8 @@ pub fn ones(dims: &[usize], dtype: DType) -> Result<Tensor> {
     apply(Fill { shape: shape_for("ones", dims)?, value: Scalar::of(dtype, 1.0) }, &[])
 }
 
-/// `start`, `start + step`, … before `stop`: an element is `start + i · step`, and none of them reaches `stop`, nor rounds to it.
+/// `start`, `start + step`, … before `stop`: an element is `start + i · step`, and none of them reaches
+/// `stop`, nor rounds to it.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -187,7 +189,8 @@ pub fn range<T: Element>(start: T, stop: T, step: T) -> Result<Tensor> {
     apply(Range { start: first, step: by, count }, &[])
 }
 
-/// How many of `start + i · step` come before `stop`; `None` where there is no end to them, or no number holds it.
+/// How many of `start + i · step` come before `stop`; `None` where there is no end to them, or no number
+/// holds it.
 fn count_before(start: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
     if let (Some(start), Some(stop), Some(step)) = (start.to_whole(), stop.to_whole(), step.to_whole()) {
         let span = if step < 0 { start - stop } else { stop - start };
@@ -200,7 +203,8 @@ fn count_before(start: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
     if !most.is_finite() || most > isize::MAX as f64 {
         return None;
     }
-    // Elements are rounded one by one, and never get smaller: those that reach the end are all behind those that do not.
+    // Elements are rounded one by one, and never get smaller: those that reach the end are all behind those
+    // that do not.
     let is_before = |i: usize| match (start, stop, step) {
         (Scalar::F32(start), Scalar::F32(stop), Scalar::F32(step)) => {
             let value = start + i as f32 * step;

@@ -1,4 +1,5 @@
-//! Printing tensors: nested rows, long axes shortened in the middle. Of a large tensor, only what is printed is read.
+//! Printing tensors: nested rows, long axes shortened in the middle. Of a large tensor, only what is printed
+//! is read.
 
 use crate::tensor::Tensor;
 use situ_core::{Caller, DType, Element, MAX_RANK, Result, with_element};

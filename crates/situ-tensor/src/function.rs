@@ -1,4 +1,5 @@
-//! Functions: a closure traced once, compiled for each input signature, and then called without running the closure again.
+//! Functions: a closure traced once, compiled for each input signature, and then called without running the
+//! closure again.
 
 use crate::bucketed::Bucketed;
 use crate::current::current_runtime;
@@ -32,8 +33,9 @@ type Body = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync;
 
 /// A compiled closure.
 ///
-/// A call that fails changes no variable, on any device: where it assigns some, it waits for what its ops have to say about their data
-/// (labels and indices in range, no integer divided by zero) before the first one takes its value.
+/// A call that fails changes no variable, on any device: where it assigns some, it waits for what its ops
+/// have to say about their data (labels and indices in range, no integer divided by zero) before the first
+/// one takes its value.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -89,7 +91,8 @@ impl Function {
         }
     }
 
-    /// The same function under a name, by which records and profiles call it; without one, it is the line that made it.
+    /// The same function under a name, by which records and profiles call it; without one, it is the line
+    /// that made it.
     ///
     /// ```
     /// let double = situ_tensor::Function::new(|x| x.add(x)).named("double");
@@ -104,14 +107,14 @@ impl Function {
         &self.name
     }
 
-    /// The same function without a pass of the compiler, by its name (`fuse`, `cse`, ..): to see what the pass brings. An error
-    /// that lists the names where there is no such pass.
+    /// The same function without a pass of the compiler, by its name (`fuse`, `cse`, ..): to see what the
+    /// pass brings. An error that lists the names where there is no such pass.
     pub fn without(self, pass: &str) -> Result<Function> {
         self.with_passes(|options| options.without(pass))
     }
 
-    /// The same function with a pass of the compiler that is off because it rounds differently: `cross_entropy`, which makes one op of
-    /// `Σ labels · log_softmax(logits)`.
+    /// The same function with a pass of the compiler that is off because it rounds differently:
+    /// `cross_entropy`, which makes one op of `Σ labels · log_softmax(logits)`.
     ///
     /// ```
     /// # use situ_tensor::Function;
@@ -151,8 +154,9 @@ impl Function {
         one(self.call_many(&[a, b])?)
     }
 
-    /// Calls the function. Inside another function that is being traced, it becomes part of that one; while a tape runs, its closure
-    /// runs op by op, so that the tape sees its ops. (To compile both, put the tape inside the function.)
+    /// Calls the function. Inside another function that is being traced, it becomes part of that one; while a
+    /// tape runs, its closure runs op by op, so that the tape sees its ops. (To compile both, put the tape
+    /// inside the function.)
     #[track_caller]
     pub fn call_many(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         if is_tracing() || is_recording() {
@@ -187,8 +191,8 @@ impl Function {
         Ok((padded.cut(outputs)?, extra))
     }
 
-    /// A call. Where a device is lost in the middle of it, it is compiled without that device and begun again: no variable has
-    /// been written then, because that comes last.
+    /// A call. Where a device is lost in the middle of it, it is compiled without that device and begun
+    /// again: no variable has been written then, because that comes last.
     fn attempt<T>(
         &self,
         inputs: &[&Tensor],
@@ -217,14 +221,14 @@ impl Function {
         }
     }
 
-    /// How many variants of it are kept, each for a signature, a set of devices and a scope around the call; see
-    /// [`Variants`](situ_runtime::Variants).
+    /// How many variants of it are kept, each for a signature, a set of devices and a scope around the call;
+    /// see [`Variants`](situ_runtime::Variants).
     pub fn variants(&self) -> usize {
         self.variants.read().unwrap_or_else(|p| p.into_inner()).len()
     }
 
-    /// How often the closure was traced: once for all shapes of the same ranks and dtypes, if nothing in it asked what shapes they are;
-    /// else once for each signature; and again where its variants were let go.
+    /// How often the closure was traced: once for all shapes of the same ranks and dtypes, if nothing in it
+    /// asked what shapes they are; else once for each signature; and again where its variants were let go.
     pub fn traces(&self) -> usize {
         self.traces.load(Relaxed)
     }
@@ -235,8 +239,8 @@ impl Function {
         Ok(self.look(inputs)?.compiled.places().to_vec())
     }
 
-    /// Why every op runs where it does for inputs like these, what the alternatives would cost, and how near the best
-    /// placement this one is.
+    /// Why every op runs where it does for inputs like these, what the alternatives would cost, and how near
+    /// the best placement this one is.
     #[track_caller]
     pub fn explain(&self, inputs: &[&Tensor]) -> Result<Explanation> {
         Ok(self.look(inputs)?.compiled.explain())
@@ -248,7 +252,8 @@ impl Function {
         Ok(self.look(inputs)?.compiled.cost_graph())
     }
 
-    /// Where its ops would run on a machine that one does not have, and how long a call would take there, by a profile's figures.
+    /// Where its ops would run on a machine that one does not have, and how long a call would take there, by
+    /// a profile's figures.
     #[track_caller]
     pub fn plan_for(&self, profile: &Profile, inputs: &[&Tensor]) -> Result<Answer> {
         self.look(inputs)?.compiled.plan_for(profile)
@@ -260,14 +265,15 @@ impl Function {
         Ok(self.look(inputs)?.compiled.summary())
     }
 
-    /// Seconds that each device works in a call with inputs like these: measured in the calls that are sampled, as far as it was.
+    /// Seconds that each device works in a call with inputs like these: measured in the calls that are
+    /// sampled, as far as it was.
     #[track_caller]
     pub fn busy(&self, inputs: &[&Tensor]) -> Result<Vec<(DeviceId, f64)>> {
         Ok(self.look(inputs)?.compiled.busy())
     }
 
-    /// What the passes did for inputs like these, and what they nearly did: for the first shape of these ranks, where they did not
-    /// have to run again.
+    /// What the passes did for inputs like these, and what they nearly did: for the first shape of these
+    /// ranks, where they did not have to run again.
     #[track_caller]
     pub fn passes(&self, inputs: &[&Tensor]) -> Result<Vec<Report>> {
         Ok(self.look(inputs)?.compiled.reports().to_vec())
@@ -401,8 +407,9 @@ impl Function {
         self.trace(types).map(Arc::new)
     }
 
-    /// The trace for a signature: one that is there, for these sizes or for any, or a new one. Where the signature is another than those
-    /// that there are, with how it differs: it is compiled for it, traced anew or not.
+    /// The trace for a signature: one that is there, for these sizes or for any, or a new one. Where the
+    /// signature is another than those that there are, with how it differs: it is compiled for it, traced
+    /// anew or not.
     fn recorded(&self, types: &[TensorType]) -> Result<(Arc<Recorded>, Option<String>)> {
         let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
         if let Some(variant) = known.iter().find(|v| v.types.as_slice() == types) {

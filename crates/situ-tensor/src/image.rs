@@ -117,8 +117,8 @@ impl Tensor {
         })
     }
 
-    /// Normalises each channel (the elements along `axis`) by the mean and the variance of the batch, then scales and shifts, as in
-    /// training: the result, the mean, and the variance.
+    /// Normalises each channel (the elements along `axis`) by the mean and the variance of the batch, then
+    /// scales and shifts, as in training: the result, the mean, and the variance.
     #[track_caller]
     pub fn batch_norm(
         &self,
@@ -135,7 +135,8 @@ impl Tensor {
         }
     }
 
-    /// Normalises each channel by a mean and a variance that are known, then scales and shifts, as when a trained network is used.
+    /// Normalises each channel by a mean and a variance that are known, then scales and shifts, as when a
+    /// trained network is used.
     #[track_caller]
     pub fn batch_norm_by(
         &self,
@@ -154,8 +155,9 @@ impl Tensor {
         self.mul(&rate.reshape(&dims)?)?.add(&level.reshape(&dims)?)
     }
 
-    /// Each element zero with probability `rate`, else divided by `1 − rate`. Which ones follows from seed and stream, on any device;
-    /// `step`, one i32, is added to the stream, so that a function that counts its calls drops others in each.
+    /// Each element zero with probability `rate`, else divided by `1 − rate`. Which ones follows from seed
+    /// and stream, on any device; `step`, one i32, is added to the stream, so that a function that counts its
+    /// calls drops others in each.
     #[track_caller]
     pub fn dropout(&self, rate: f64, (seed, stream): (u64, u64), step: Option<&Tensor>) -> Result<Tensor> {
         let op = Dropout { rate: Real(rate), seed, stream };
@@ -165,7 +167,8 @@ impl Tensor {
         }
     }
 
-    /// The rows of this table at the indices: an embedding. Their gradient is added to the rows they came from.
+    /// The rows of this table at the indices: an embedding. Their gradient is added to the rows they came
+    /// from.
     #[track_caller]
     pub fn embedding(&self, indices: &Tensor) -> Result<Tensor> {
         self.gather(indices, 0)

@@ -176,7 +176,8 @@ impl Tensor {
         self.slice(&spans[..=index])
     }
 
-    /// Equal parts along an axis, as views: each has at least one element, but for the single part of an empty axis.
+    /// Equal parts along an axis, as views: each has at least one element, but for the single part of an
+    /// empty axis.
     #[track_caller]
     pub fn split(&self, parts: usize, axis: isize) -> Result<Vec<Tensor>> {
         let index = self.shape().axis("split", axis)?;

@@ -5,7 +5,8 @@ use crate::tensor::Tensor;
 use situ_core::{Caller, Error, Result, Scalar, Shape};
 use situ_ir::ops::Fill;
 
-/// A number as an element of a tensor's dtype, for the op of that name; an error where the dtype does not have it.
+/// A number as an element of a tensor's dtype, for the op of that name; an error where the dtype does not
+/// have it.
 pub(crate) fn number_beside(op: &'static str, tensor: &Tensor, number: f64) -> Result<Scalar> {
     let dtype = tensor.dtype();
     Scalar::exact(dtype, number).ok_or_else(|| {
@@ -27,8 +28,8 @@ macro_rules! operators {
             }
         }
 
-        /// A number on the right is a scalar of the tensor's dtype, on its device. One that the dtype does not have, such as 2.5
-        /// beside integers, is an error: nothing is rounded or cut off unseen.
+        /// A number on the right is a scalar of the tensor's dtype, on its device. One that the dtype does
+        /// not have, such as 2.5 beside integers, is an error: nothing is rounded or cut off unseen.
         impl std::ops::$trait<f64> for &Tensor {
             type Output = Result<Tensor>;
             #[track_caller]

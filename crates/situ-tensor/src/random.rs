@@ -1,9 +1,10 @@
 //! Random tensors: the same seed gives the same numbers on any device and any number of threads.
 //!
-//! A function's closure runs once, and so a draw in it takes one stream of the generator, with the seed of that moment. Each call of the function,
-//! whichever scope or device it is for, and each trip of a loop in it draws anew, from a stream that follows from that one, from how many
-//! calls of the same trace drew before, and from the trips of the loops around. So the same seed and the same calls in the same order give the same
-//! numbers, but not those that the same ops give eagerly, beyond the first call and outside of loops.
+//! A function's closure runs once, and so a draw in it takes one stream of the generator, with the seed of
+//! that moment. Each call of the function, whichever scope or device it is for, and each trip of a loop in it
+//! draws anew, from a stream that follows from that one, from how many calls of the same trace drew before,
+//! and from the trips of the loops around. So the same seed and the same calls in the same order give the
+//! same numbers, but not those that the same ops give eagerly, beyond the first call and outside of loops.
 
 use crate::apply::apply;
 use crate::tensor::Tensor;

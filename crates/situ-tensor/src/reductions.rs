@@ -49,7 +49,8 @@ reductions! {
 }
 
 impl Tensor {
-    /// The running sum along an axis (negative: from the end): each element with all before it. Integers wrap.
+    /// The running sum along an axis (negative: from the end): each element with all before it. Integers
+    /// wrap.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {
@@ -64,7 +65,8 @@ impl Tensor {
         self.cumsum_with(axis, false, false)
     }
 
-    /// [`Tensor::cumsum`]; `exclusive` leaves each element out of its own sum, `reverse` adds from the end of the axis.
+    /// [`Tensor::cumsum`]; `exclusive` leaves each element out of its own sum, `reverse` adds from the end of
+    /// the axis.
     #[track_caller]
     pub fn cumsum_with(&self, axis: isize, exclusive: bool, reverse: bool) -> Result<Tensor> {
         let axis = self.shape().axis("cumsum", axis)? as u8;

@@ -1,8 +1,8 @@
 //! Device scopes: per thread, nested, as guards and as closures.
 //!
-//! Scopes merge field by field and the inner one wins; naming a device type clears an inherited index; the empty
-//! name changes nothing; [`clear_device`] forgets everything around it. A guard removes its own entry, in whatever
-//! order guards are dropped. A new thread starts with no scope.
+//! Scopes merge field by field and the inner one wins; naming a device type clears an inherited index; the
+//! empty name changes nothing; [`clear_device`] forgets everything around it. A guard removes its own entry,
+//! in whatever order guards are dropped. A new thread starts with no scope.
 
 use situ_core::{Caller, DeviceId, DeviceSpec, Location, Policy, Result};
 use situ_runtime::Request;
@@ -46,8 +46,8 @@ impl Merged {
     }
 }
 
-/// An open scope, and what it and those around it ask for: an op reads that without walking the stack, and a scope is opened and
-/// closed without merging the others again.
+/// An open scope, and what it and those around it ask for: an op reads that without walking the stack, and a
+/// scope is opened and closed without merging the others again.
 struct Open {
     id: u64,
     effect: Effect,
@@ -147,9 +147,9 @@ pub fn copy_policy(policy: Policy) -> ScopeGuard {
     push(Effect::Copies(policy))
 }
 
-/// Opens a scope that gives the ops inside a name, as a layer does: names nest, and stand before the op's own in explanations,
-/// profiles and patterns (`encoder/dense/matmul`). An op that computes a gradient has the name of its forward op behind `gradient/`.
-/// A name never changes what runs, nor where.
+/// Opens a scope that gives the ops inside a name, as a layer does: names nest, and stand before the op's own
+/// in explanations, profiles and patterns (`encoder/dense/matmul`). An op that computes a gradient has the
+/// name of its forward op behind `gradient/`. A name never changes what runs, nor where.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -176,8 +176,9 @@ pub fn current_request() -> Request {
     SCOPES.with(|scopes| scopes.borrow().stack.last().map(|o| o.merged.request.clone()).unwrap_or_default())
 }
 
-/// Opens a scope whose ops are said to be of that line of the program, in errors, explanations and profiles: for libraries that run ops
-/// for a line of somebody else's program, as a layer does for the line that made it.
+/// Opens a scope whose ops are said to be of that line of the program, in errors, explanations and profiles:
+/// for libraries that run ops for a line of somebody else's program, as a layer does for the line that made
+/// it.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {

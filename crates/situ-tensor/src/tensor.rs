@@ -121,8 +121,8 @@ impl Tensor {
         }
     }
 
-    /// The sizes, outermost first. A function whose closure asks for those of what it computes with is traced anew for each shape
-    /// of its arguments.
+    /// The sizes, outermost first. A function whose closure asks for those of what it computes with is traced
+    /// anew for each shape of its arguments.
     pub fn shape(&self) -> &Shape {
         self.layout().shape()
     }
@@ -221,9 +221,9 @@ impl Tensor {
         self.read(Caller::here())
     }
 
-    /// Whether the data on the way to this tensor were good, without reading it: the error of an index or a label out of range, or of an
-    /// integer divided by zero. It waits for a device only where that is not known yet; a value of a function that is being traced has
-    /// no data yet.
+    /// Whether the data on the way to this tensor were good, without reading it: the error of an index or a
+    /// label out of range, or of an integer divided by zero. It waits for a device only where that is not
+    /// known yet; a value of a function that is being traced has no data yet.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {
@@ -245,7 +245,8 @@ impl Tensor {
         matches!(&*self.repr, Repr::Concrete(tensor) if on_host(tensor))
     }
 
-    /// The elements' bytes where they lie, row-major, without a copy: of a dense tensor on a CPU. `None` for any other.
+    /// The elements' bytes where they lie, row-major, without a copy: of a dense tensor on a CPU. `None` for
+    /// any other.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {

@@ -1,9 +1,10 @@
 //! Several variables as one: a call that assigns some of them is over before another that does so begins.
 //!
-//! Every variable has a *turn*. Whoever changes a variable holds its turn from the moment it reads the old value until the new one is there;
-//! a call that changes some and reads others holds the turns of the others too, with everybody else who only reads them. Turns are
-//! taken in one order, so that no two calls wait for each other, and a call that assigns nothing takes none: it sees the values as they
-//! are between two calls, all at the same moment, and waits for no device.
+//! Every variable has a *turn*. Whoever changes a variable holds its turn from the moment it reads the old
+//! value until the new one is there; a call that changes some and reads others holds the turns of the others
+//! too, with everybody else who only reads them. Turns are taken in one order, so that no two calls wait for
+//! each other, and a call that assigns nothing takes none: it sees the values as they are between two calls,
+//! all at the same moment, and waits for no device.
 
 use crate::tensor::Tensor;
 use crate::trace::Recorded;
@@ -36,7 +37,8 @@ pub(crate) fn values(recorded: &Recorded) -> Result<SmallVec<[DeviceTensor; 2]>>
     if let [only] = &variables[..] {
         return Ok(SmallVec::from_iter([copied(&only.held())?]));
     }
-    // Who replaces several values holds all of them: with all of them held, none is from before and none from after.
+    // Who replaces several values holds all of them: with all of them held, none is from before and none from
+    // after.
     let held: SmallVec<[_; 4]> = recorded.order.iter().map(|&(n, _)| (n, variables[n].read())).collect();
     let mut values: SmallVec<[Option<DeviceTensor>; 4]> = SmallVec::from_elem(None, variables.len());
     for (number, value) in &held {

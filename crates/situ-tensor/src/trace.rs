@@ -1,11 +1,13 @@
 //! Tracing: while a function's closure runs, ops become nodes of a graph instead of results.
 //!
-//! Traces stack: a branch or a loop body is traced inside its function. A value of an outer trace that is used in an inner
-//! one becomes an argument of the inner graph, and so do captured tensors and variables, so that inner graphs are pure.
+//! Traces stack: a branch or a loop body is traced inside its function. A value of an outer trace that is
+//! used in an inner one becomes an argument of the inner graph, and so do captured tensors and variables, so
+//! that inner graphs are pure.
 //!
-//! A trace knows whether anything could have come out otherwise for other sizes of its arguments: whether anybody asked a traced
-//! tensor for its sizes ([`Looked`]), which methods that make sizes out of sizes do too, or saw an op refuse its operands. If not, the
-//! graph holds for all shapes of the same ranks, and only its types are worked out anew.
+//! A trace knows whether anything could have come out otherwise for other sizes of its arguments: whether
+//! anybody asked a traced tensor for its sizes ([`Looked`]), which methods that make sizes out of sizes do
+//! too, or saw an op refuse its operands. If not, the graph holds for all shapes of the same ranks, and only
+//! its types are worked out anew.
 
 use crate::tensor::{Tensor, Traced};
 use crate::together;
@@ -34,7 +36,8 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// What a trace for arguments of these types, of the same ranks and dtypes, would record; `None` where only a trace can tell.
+    /// What a trace for arguments of these types, of the same ranks and dtypes, would record; `None` where
+    /// only a trace can tell.
     pub(crate) fn for_types(&self, types: &[TensorType]) -> Option<Recorded> {
         if self.looked.is_set() || self.is_random {
             return None;
@@ -75,8 +78,8 @@ impl Looked {
     }
 }
 
-/// A traced block, whose arguments are not final: those that were declared, and behind them the outer values that it used, in the
-/// order of their use.
+/// A traced block, whose arguments are not final: those that were declared, and behind them the outer values
+/// that it used, in the order of their use.
 pub(crate) struct Branch {
     builder: GraphBuilder,
     outputs: Vec<Value>,
@@ -101,8 +104,8 @@ impl Branch {
         self.outputs.iter().map(|value| self.builder.type_of(*value)).collect()
     }
 
-    /// The block as a graph that takes, behind what was declared, all of `borrowed`: what it uses itself is among them. `passes_on`: it gives
-    /// them too, as they are, behind its own results.
+    /// The block as a graph that takes, behind what was declared, all of `borrowed`: what it uses itself is
+    /// among them. `passes_on`: it gives them too, as they are, behind its own results.
     pub(crate) fn finish(mut self, borrowed: &[Tensor], passes_on: bool) -> Result<Graph> {
         let mut types = self.builder.inputs()[..self.declared].to_vec();
         types.extend(borrowed.iter().map(Tensor::unseen_type));
@@ -207,8 +210,8 @@ pub(crate) fn record(
     })
 }
 
-/// Traces a block inside the trace under way, of tensors of these types. The closure runs once: what it makes (a constant, a draw of random
-/// numbers) is made once.
+/// Traces a block inside the trace under way, of tensors of these types. The closure runs once: what it makes
+/// (a constant, a draw of random numbers) is made once.
 pub(crate) fn block(
     types: &[TensorType],
     body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,

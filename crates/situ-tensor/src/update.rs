@@ -9,8 +9,9 @@ use situ_core::{Caller, Error, Request, Result};
 use situ_ir::ops::Update;
 
 impl Variable {
-    /// One step of an optimizer: `rates` are two numbers, the learning rate and the number of this step from 1 on; `state` as many
-    /// variables as [`Update::states`] says, which begin with zeros. It runs where the variable lives, in one pass.
+    /// One step of an optimizer: `rates` are two numbers, the learning rate and the number of this step from
+    /// 1 on; `state` as many variables as [`Update::states`] says, which begin with zeros. It runs where the
+    /// variable lives, in one pass.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {

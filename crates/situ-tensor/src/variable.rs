@@ -1,11 +1,13 @@
 //! Variables: the mutable ones.
 //!
-//! Reads and writes run where the variable lives: on the device of the scope it was made in, for good; else where its first value was, until a
-//! function that assigns it does better elsewhere and moves it, before a call. A copy of it made for an op on another device is in the ledger and
-//! is kept until the next assignment.
+//! Reads and writes run where the variable lives: on the device of the scope it was made in, for good; else
+//! where its first value was, until a function that assigns it does better elsewhere and moves it, before a
+//! call. A copy of it made for an op on another device is in the ledger and is kept until the next
+//! assignment.
 //!
-//! Threads may share a variable: a call that assigns it, of a function or of a method here, is over before the next one begins (see
-//! `together`). A value never depends on anything that may still turn out bad: it is waited for before it is taken.
+//! Threads may share a variable: a call that assigns it, of a function or of a method here, is over before
+//! the next one begins (see `together`). A value never depends on anything that may still turn out bad: it is
+//! waited for before it is taken.
 
 use crate::apply::{apply_on, apply_with};
 use crate::scope::{current_request, line_of, on_device};
@@ -23,8 +25,9 @@ const MOST_MOVES: u32 = 4;
 
 /// A tensor that can be replaced by another of its type. Clones are the same variable.
 ///
-/// Calls that assign a variable take turns, whichever thread makes them, with all other variables that they assign or read: none
-/// loses what another has added, and who reads sees what was before a call or what is after it.
+/// Calls that assign a variable take turns, whichever thread makes them, with all other variables that they
+/// assign or read: none loses what another has added, and who reads sees what was before a call or what is
+/// after it.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -39,7 +42,8 @@ pub struct Variable(Arc<Cell>);
 #[derive(Debug)]
 struct Cell {
     value: RwLock<Tensor>,
-    /// Held over every change, from reading the old value on; shared by those that only need it to stay as it is.
+    /// Held over every change, from reading the old value on; shared by those that only need it to stay as it
+    /// is.
     turn: RwLock<()>,
     pinned: bool,
     /// How often functions have moved it.
@@ -50,7 +54,8 @@ struct Cell {
     place: AtomicUsize,
 }
 
-/// The turn of a variable: nobody else changes it meanwhile, or, if it is one's own, sees to it that nobody does.
+/// The turn of a variable: nobody else changes it meanwhile, or, if it is one's own, sees to it that nobody
+/// does.
 #[derive(Debug)]
 pub(crate) enum Turn<'v> {
     /// With others who only read it.
@@ -78,7 +83,8 @@ impl Variable {
         Ok(Variable(Arc::new(Cell { value, turn, pinned, moves, dtype, shape, place })))
     }
 
-    /// Its value now. It does not change when the variable does. While a tape runs, gradients flow to the variable.
+    /// Its value now. It does not change when the variable does. While a tape runs, gradients flow to the
+    /// variable.
     #[track_caller]
     pub fn value(&self) -> Tensor {
         tape::read_of(self, self.unwatched())
@@ -143,8 +149,8 @@ impl Variable {
         self.read().device()
     }
 
-    /// What its reads and updates ask for: the device it lives on. While a function is traced, one that no scope has pinned asks for none,
-    /// because the function may move it.
+    /// What its reads and updates ask for: the device it lives on. While a function is traced, one that no
+    /// scope has pinned asks for none, because the function may move it.
     pub fn here(&self) -> DeviceSpec {
         if is_tracing() && !self.0.pinned { DeviceSpec::default() } else { on_device(self.device()) }
     }

@@ -54,8 +54,8 @@ impl Variant {
             && inputs.iter().all(|t| self.runtime.owns(t))
     }
 
-    /// Whether it is for arguments of the same ranks and dtypes, on the same devices and under the same scope: it may differ in
-    /// sizes alone.
+    /// Whether it is for arguments of the same ranks and dtypes, on the same devices and under the same
+    /// scope: it may differ in sizes alone.
     pub(crate) fn is_like(&self, inputs: &[&DeviceTensor], request: &Request) -> bool {
         has_ranks(&self.types, inputs.iter().map(|t| t.tensor_type()))
             && self.request == *request
@@ -103,7 +103,8 @@ pub(crate) struct Prepared<'i> {
 }
 
 impl Prepared<'_> {
-    /// The variables' values where the plan has them; `None` if one is elsewhere and stays there: then another plan is needed.
+    /// The variables' values where the plan has them; `None` if one is elsewhere and stays there: then
+    /// another plan is needed.
     pub(crate) fn variables(&self) -> Result<Option<SmallVec<[DeviceTensor; 2]>>> {
         let Variant { recorded, compiled, runtime, .. } = &*self.variant;
         let mut held = together::values(recorded)?;

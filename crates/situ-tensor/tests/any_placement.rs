@@ -1,7 +1,8 @@
-//! Any placement gives the same answer: random programs as functions, under random scopes, limits and passes, against the same
-//! program eagerly on the CPU; and whatever they took of a device's memory is given back.
+//! Any placement gives the same answer: random programs as functions, under random scopes, limits and passes,
+//! against the same program eagerly on the CPU; and whatever they took of a device's memory is given back.
 //!
-//! `SITU_RECIPES` says how many programs each test tries (`make soak` sets it), `SITU_RECIPE` names one seed to look at.
+//! `SITU_RECIPES` says how many programs each test tries (`make soak` sets it), `SITU_RECIPE` names one seed
+//! to look at.
 
 use situ_core::{DType, DeviceId, DeviceKind, Result};
 use situ_ir::passes::{GROUP, SIMPLIFY};

@@ -1,4 +1,5 @@
-//! Bad data met by a device that tells of it later: every way to a result tells of it, and no variable keeps anything of it.
+//! Bad data met by a device that tells of it later: every way to a result tells of it, and no variable keeps
+//! anything of it.
 
 use situ_core::error::Fault;
 use situ_core::{DType, Error, Result};
@@ -79,7 +80,8 @@ fn bad_data_in_a_branch_within_a_branch_is_an_error_of_the_function() -> Result<
 fn bad_data_in_the_last_trip_of_a_loop_is_an_error() -> Result<()> {
     everywhere(|runtime| {
         let (table, _, _) = table()?;
-        // The second trip takes an index that is out of range; the condition knows nothing of what is gathered.
+        // The second trip takes an index that is out of range; the condition knows nothing of what is
+        // gathered.
         let f = Function::many(|a| {
             let (t, step) = (&a[0], &a[1]);
             let state = [a[2].clone(), a[2].cast(DType::F32)?];

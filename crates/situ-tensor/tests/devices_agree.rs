@@ -1,5 +1,5 @@
-//! A CPU and a GPU agree on what is NaN and what is infinite, where that is a matter of what an op is and not of the order of
-//! additions: padding beside infinite filters, and epsilons that f32 can't hold.
+//! A CPU and a GPU agree on what is NaN and what is infinite, where that is a matter of what an op is and not
+//! of the order of additions: padding beside infinite filters, and epsilons that f32 can't hold.
 
 use situ_core::{DType, Result};
 use situ_ir::ops::Format;
@@ -7,7 +7,8 @@ use situ_tensor::{Padding, Tape, Tensor, Windows, constant, with_device, with_ru
 use situ_testkit::machines;
 use situ_testkit::numbers::Noise;
 
-/// Fails where one is NaN or infinite and the other is not, or numbers are further apart than rounding explains.
+/// Fails where one is NaN or infinite and the other is not, or numbers are further apart than rounding
+/// explains.
 fn assert_alike(what: &str, cpu: &Tensor, gpu: &Tensor) -> Result<()> {
     assert_eq!(cpu.tensor_type(), gpu.tensor_type(), "{what}");
     let (cpu, gpu) = (cpu.to_vec::<f32>()?, gpu.to_vec::<f32>()?);

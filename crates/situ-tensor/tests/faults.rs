@@ -1,4 +1,5 @@
-//! What goes wrong in the middle of a function's call: the right error or a second attempt, no hang, nothing lost.
+//! What goes wrong in the middle of a function's call: the right error or a second attempt, no hang, nothing
+//! lost.
 
 use situ_core::{DeviceId, Error, Policy, Result};
 use situ_runtime::Runtime;

@@ -1,5 +1,5 @@
-//! A child of a fork has the memory of its parent and none of its threads: nothing hangs there. The CPU goes on computing, on the
-//! calling thread; a GPU says that it is lost.
+//! A child of a fork has the memory of its parent and none of its threads: nothing hangs there. The CPU goes
+//! on computing, on the calling thread; a GPU says that it is lost.
 
 #![cfg(unix)]
 
@@ -9,13 +9,14 @@ use situ_tensor::{Function, Tensor, constant, with_device, with_runtime};
 use situ_testkit::machines;
 use std::time::{Duration, Instant};
 
-/// Runs `body` in a child, and gives what it said: `Err` if it failed, panicked, or is not done after two minutes.
+/// Runs `body` in a child, and gives what it said: `Err` if it failed, panicked, or is not done after two
+/// minutes.
 fn in_child(body: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let mut ends = [0; 2];
     // SAFETY: there is room for two descriptors.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-    // SAFETY: the child only runs `body`, writes what it said and ends; no other thread's lock is asked for on the way that this
-    // test knows of, and finding one is what the test is for.
+    // SAFETY: the child only runs `body`, writes what it said and ends; no other thread's lock is asked for
+    // on the way that this test knows of, and finding one is what the test is for.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "the system has no process to spare");
     if child == 0 {

@@ -1,4 +1,5 @@
-//! A front end of another language: errors, the ledger, warnings, explanations and gradients tell of lines of its programs.
+//! A front end of another language: errors, the ledger, warnings, explanations and gradients tell of lines of
+//! its programs.
 
 use situ_core::location::FrontGuard;
 use situ_core::{Error, Location, Policy, Result, locate_with};

@@ -1,4 +1,5 @@
-//! Operands beyond what a device can hold in one buffer run elsewhere, with that reason; they are never cut off.
+//! Operands beyond what a device can hold in one buffer run elsewhere, with that reason; they are never cut
+//! off.
 
 use situ_core::{DType, DeviceId, Error, Policy, Reason, Result};
 use situ_runtime::{PlacementRule, Runtime};

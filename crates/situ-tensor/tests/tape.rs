@@ -1,4 +1,5 @@
-//! Tapes: what they watch, what they give, and where gradients run. The rules themselves are checked by the op suite.
+//! Tapes: what they watch, what they give, and where gradients run. The rules themselves are checked by the
+//! op suite.
 
 use situ_core::{DType, Result};
 use situ_ir::Content;

@@ -1,4 +1,5 @@
-//! Variables that several threads change at once: no update is lost, none is seen by half, and nobody waits for ever.
+//! Variables that several threads change at once: no update is lost, none is seen by half, and nobody waits
+//! for ever.
 
 use situ_core::Result;
 use situ_runtime::Runtime;

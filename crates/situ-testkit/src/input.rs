@@ -177,7 +177,8 @@ impl Input {
 }
 
 impl Array {
-    /// A larger array with the elements at the given places, and values that would be noticed everywhere else.
+    /// A larger array with the elements at the given places, and values that would be noticed everywhere
+    /// else.
     fn spread(&self, dims: &[usize], source: Vec<Option<usize>>) -> Array {
         let numbers = match &self.numbers {
             Numbers::Real(v) => Numbers::Real(source.iter().map(|s| s.map_or(-7777.0, |p| v[p])).collect()),

@@ -23,7 +23,8 @@ pub fn cpu_and(gpus: &[&SimulatedGpu]) -> Runtime {
     runtime(devices)
 }
 
-/// A runtime of the machine's CPU and its first real GPU; `None`, said in so many words, where there is none to be had.
+/// A runtime of the machine's CPU and its first real GPU; `None`, said in so many words, where there is none
+/// to be had.
 pub fn cpu_and_gpu() -> Option<Runtime> {
     let Some(gpu) = discover().into_iter().find(|d| d.description().kind == DeviceKind::Gpu) else {
         say_skipped();

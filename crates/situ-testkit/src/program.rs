@@ -1,7 +1,7 @@
 //! A longer program whose every value is known: what failures must leave intact.
 //!
-//! A [`Session`] runs the steps in order and keeps all results alive. It stops where a step fails, and can go on from
-//! there once the cause is gone.
+//! A [`Session`] runs the steps in order and keeps all results alive. It stops where a step fails, and can go
+//! on from there once the cause is gone.
 
 use crate::array::Array;
 use situ_core::{DType, Result};

@@ -12,7 +12,8 @@ pub(crate) fn program(steps: usize) -> Result<(f32, f32, Vec<f32>)> {
     let slope = Variable::new(&situ::zeros(&[1], DType::F32)?)?;
     let intercept = Variable::new(&situ::zeros(&[1], DType::F32)?)?;
     let (a, b) = (slope.clone(), intercept.clone());
-    // Traced at the first call; after that a call is the planned step alone: forward, gradients and both updates.
+    // Traced at the first call; after that a call is the planned step alone: forward, gradients and both
+    // updates.
     let step = Function::new2(move |x, y| {
         let tape = Tape::new();
         let predicted = x.mul(&a.value())?.add(&b.value())?;

@@ -1,4 +1,5 @@
-//! A table from a CSV file becomes batches: columns of numbers and of words, normalised, shuffled, ready ahead of their use.
+//! A table from a CSV file becomes batches: columns of numbers and of words, normalised, shuffled, ready
+//! ahead of their use.
 
 use situ::data::transform::Normalize;
 use situ::data::{Csv, Dataset};

@@ -1,4 +1,5 @@
-//! A placement held by a check: a test, or a program at its start, fails where an op is not where it should be.
+//! A placement held by a check: a test, or a program at its start, fails where an op is not where it should
+//! be.
 
 use situ::prelude::*;
 

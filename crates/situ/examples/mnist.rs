@@ -1,7 +1,8 @@
 //! A small convolutional network learns the MNIST digits to 98% and beyond. `scripts/mnist.sh` fetches them.
 //!
-//! `mnist [FOLDER [EPOCHS]]`: the folder of the digits, `target/mnist` if none is named, and how many epochs, 4 if no number is given.
-//! Ctrl-C ends it after the current step and keeps what was learnt; the next start goes on from there.
+//! `mnist [FOLDER [EPOCHS]]`: the folder of the digits, `target/mnist` if none is named, and how many epochs,
+//! 4 if no number is given. Ctrl-C ends it after the current step and keeps what was learnt; the next start
+//! goes on from there.
 
 use situ::data::{Dataset, read_idx, transform};
 use situ::nn::callbacks::Checkpoint;

@@ -1,4 +1,5 @@
-//! A loop over batches in one function: while one batch is multiplied, the next is on its way. The events of the call show it.
+//! A loop over batches in one function: while one batch is multiplied, the next is on its way. The events of
+//! the call show it.
 
 use situ::function::{Event, EventKind};
 use situ::prelude::*;
@@ -21,7 +22,8 @@ pub(crate) fn overlaps(events: &[Event]) -> Vec<(&Event, &Event)> {
         .collect()
 }
 
-/// Runs it with the batches on `CPU:0` and the products on `CPU:1`, each with a core of its own; gives the events of the call.
+/// Runs it with the batches on `CPU:0` and the products on `CPU:1`, each with a core of its own; gives the
+/// events of the call.
 pub(crate) fn program() -> Result<(Vec<Tensor>, Vec<Event>)> {
     let cores = [LogicalConfig::cores([0]), LogicalConfig::cores([1])];
     config::set_logical_devices("CPU:0", &cores)?;

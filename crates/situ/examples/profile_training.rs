@@ -1,8 +1,10 @@
-//! Training, profiled: a small convolutional network whose layers are on the GPU and whose loss is on the CPU.
+//! Training, profiled: a small convolutional network whose layers are on the GPU and whose loss is on the
+//! CPU.
 //!
-//! `profile_training [FOLDER [passes]]` trains until the step is compiled and its times are known, records five more steps, and leaves in the
-//! folder (`profile`, if none is named) `report.html` for a browser, `record.json` for `situ view` and `situ why`, `trace.json` for
-//! Perfetto, and `tensorboard/`. Each kernel is timed by itself, or, with `passes`, what the GPU runs as one: `situ::profile` does that, and the
+//! `profile_training [FOLDER [passes]]` trains until the step is compiled and its times are known, records
+//! five more steps, and leaves in the folder (`profile`, if none is named) `report.html` for a browser,
+//! `record.json` for `situ view` and `situ why`, `trace.json` for Perfetto, and `tensorboard/`. Each kernel
+//! is timed by itself, or, with `passes`, what the GPU runs as one: `situ::profile` does that, and the
 //! program runs as fast as ever. Without a GPU everything runs on the CPU, and the report says so.
 
 use situ::nn::losses::SparseCategoricalCrossEntropy;

@@ -1,4 +1,5 @@
-//! Training that is saved, and goes on from its file as if it had never ended: weights, optimizer, position and seed are in it.
+//! Training that is saved, and goes on from its file as if it had never ended: weights, optimizer, position
+//! and seed are in it.
 
 use situ::nn::losses::MeanSquaredError;
 use situ::nn::optimizers::Adam;

@@ -1,7 +1,7 @@
 //! A classifier from its data to its predictions: a model of layers, `compile`, `fit`, `evaluate`, `predict`.
 //!
-//! The points of three arms of a spiral are to be told apart, which no straight line does. No device is named: each op runs where the whole
-//! step is done soonest.
+//! The points of three arms of a spiral are to be told apart, which no straight line does. No device is
+//! named: each op runs where the whole step is done soonest.
 
 use situ::nn::losses::SparseCategoricalCrossEntropy;
 use situ::nn::metrics::SparseAccuracy;

@@ -1,7 +1,7 @@
 //! The devices of the machine, what programs see of them, and what they may use.
 //!
-//! Everything here acts on the current runtime: the process's, unless [`with_runtime`](crate::with_runtime) says
-//! otherwise. Devices are named as in scopes: `"GPU:0"`, `"/gpu:0"`, `"GPU"` for any, `""` for all.
+//! Everything here acts on the current runtime: the process's, unless [`with_runtime`](crate::with_runtime)
+//! says otherwise. Devices are named as in scopes: `"GPU:0"`, `"/gpu:0"`, `"GPU"` for any, `""` for all.
 //!
 //! ```
 //! use situ::config;
@@ -16,9 +16,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A change that makes devices anew (visibility, limits, cores, threads) is refused while a tensor is alive on one of
-//! them or a call is in flight, with an error that says what is alive. Policies, rules and logging can change at any
-//! time.
+//! A change that makes devices anew (visibility, limits, cores, threads) is refused while a tensor is alive
+//! on one of them or a call is in flight, with an error that says what is alive. Policies, rules and logging
+//! can change at any time.
 
 mod devices;
 mod name;

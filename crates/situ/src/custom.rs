@@ -1,8 +1,9 @@
 //! Ops of your own: a shape rule, a cost, a gradient, kernels for CPUs and GPUs, from any crate.
 //!
-//! An op is a plain type that implements [`Rule`], as situ's own ops do: what it takes and gives, what it costs, its gradient. [`register`] makes it
-//! known by name and gives devices its kernels; [`apply`] runs it, eagerly, under a tape or in a function, where placement decides. A device
-//! without a kernel for it is passed over with that reason, as for any op. `examples/custom-op` is such a crate, with its tests.
+//! An op is a plain type that implements [`Rule`], as situ's own ops do: what it takes and gives, what it
+//! costs, its gradient. [`register`] makes it known by name and gives devices its kernels; [`apply`] runs it,
+//! eagerly, under a tape or in a function, where placement decides. A device without a kernel for it is
+//! passed over with that reason, as for any op. `examples/custom-op` is such a crate, with its tests.
 //!
 //! ```
 //! use situ::custom::{CpuCall, Differentiability, Given, Rule, Work, WorkClass, Wgsl};
@@ -72,7 +73,8 @@ pub use situ_ir::ops::{Attributes, Custom, Foreign, Given, Outputs, Rule, Viewin
 pub use situ_ir::{Work, WorkClass};
 pub use situ_runtime::custom::{CpuCall, Registered, Wgsl, register};
 
-/// Runs an op of your own under the scopes around the call, and gives its first output. [`apply_op`](crate::apply_op) with a [`Custom`] gives all.
+/// Runs an op of your own under the scopes around the call, and gives its first output.
+/// [`apply_op`](crate::apply_op) with a [`Custom`] gives all.
 #[track_caller]
 pub fn apply(op: impl Foreign, inputs: &[&Tensor]) -> Result<Tensor> {
     let name = op.name();

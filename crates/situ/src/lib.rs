@@ -1,5 +1,5 @@
-//! *situ* (Latin: "in its proper place") runs tensor programs across the CPU and the GPUs of a machine, decides where
-//! every operation runs, and can say why.
+//! *situ* (Latin: "in its proper place") runs tensor programs across the CPU and the GPUs of a machine,
+//! decides where every operation runs, and can say why.
 //!
 //! ```
 //! use situ::prelude::*;
@@ -20,32 +20,35 @@
 //! # The parts
 //! - [`Tensor`]: immutable, cheap to clone, on one device; [`Variable`]: one that can be assigned.
 //! - [`tensor()`], [`zeros`], [`range`], [`random`] and others make tensors; everything else is a method.
-//! - [`device()`] and [`with_device`] say where the ops inside run; [`fallback_policy`] and [`copy_policy`] say what
-//!   may happen that was not asked for; [`name_scope`] names the ops inside, for people.
-//! - [`Tensor::device`] is where the bytes are, [`Tensor::reason`] is why; [`config::ledger`] lists every copy and
-//!   every fallback with its line of the program.
-//! - [`Function`]: a closure traced once per input signature, planned and run as a whole; [`cond`] and [`while_loop`]
-//!   decide by value inside of one.
-//! - [`data`]: datasets from tensors and files, shuffled, mapped, batched and copied to a device ahead of their use.
+//! - [`device()`] and [`with_device`] say where the ops inside run; [`fallback_policy`] and [`copy_policy`]
+//!   say what may happen that was not asked for; [`name_scope`] names the ops inside, for people.
+//! - [`Tensor::device`] is where the bytes are, [`Tensor::reason`] is why; [`config::ledger`] lists every
+//!   copy and every fallback with its line of the program.
+//! - [`Function`]: a closure traced once per input signature, planned and run as a whole; [`cond`] and
+//!   [`while_loop`] decide by value inside of one.
+//! - [`data`]: datasets from tensors and files, shuffled, mapped, batched and copied to a device ahead of
+//!   their use.
 //! - [`nn`]: layers, losses and metrics, which keep to the scopes they were made in, and models of them.
-//! - [`profile`]: what a part of a program did, as a [`Record`](observe::Record): tables, traces, findings, why each op is where it is;
+//! - [`profile`]: what a part of a program did, as a [`Record`](observe::Record): tables, traces, findings,
+//!   why each op is where it is;
 //!   [`expect`]: what it may do, as a check.
 //! - [`config`]: the machine's devices, what programs see of them, and what they may use.
 //!
 //! # What decides where an op runs
-//! The innermost scope, if there is one. A device that does not exist, or that has no kernel for the op and dtype, is
-//! replaced under the fallback [`Policy`]: allowed, allowed with a warning (the default), or an error. Without a
-//! scope, [`PlacementRule::Auto`] takes the device on which the op is done soonest, with the work that is queued
-//! there and the copies it needs counted in; if that device's memory is full, the next one.
+//! The innermost scope, if there is one. A device that does not exist, or that has no kernel for the op and
+//! dtype, is replaced under the fallback [`Policy`]: allowed, allowed with a warning (the default), or an
+//! error. Without a scope, [`PlacementRule::Auto`] takes the device on which the op is done soonest, with the
+//! work that is queued there and the copies it needs counted in; if that device's memory is full, the next
+//! one.
 //!
 //! # Errors
-//! Every call that can fail returns a [`Result`]. An [`Error`] names the op, the shapes and dtypes, the device, and
-//! what to do next; after one, every tensor is still valid. Errors that depend on data queued on a GPU (a label out of
-//! range) are returned when a result that depends on it is read, or by [`sync`].
+//! Every call that can fail returns a [`Result`]. An [`Error`] names the op, the shapes and dtypes, the
+//! device, and what to do next; after one, every tensor is still valid. Errors that depend on data queued on
+//! a GPU (a label out of range) are returned when a result that depends on it is read, or by [`sync`].
 //!
 //! # Cargo features
-//! - `gpu` (on by default): GPUs, through wgpu. Without it nothing of wgpu is built, only CPUs are found, and what asks for a GPU
-//!   runs on the CPU with that reason; [`config::built_for`] tells.
+//! - `gpu` (on by default): GPUs, through wgpu. Without it nothing of wgpu is built, only CPUs are found, and
+//!   what asks for a GPU runs on the CPU with that reason; [`config::built_for`] tells.
 
 pub mod config;
 pub mod custom;
@@ -78,7 +81,8 @@ pub use situ_tensor::{
 
 /// Waits for the queued work of every device, and returns its errors.
 ///
-/// Reading a tensor waits for what it depends on; this is for timing, and for finding an error where it belongs.
+/// Reading a tensor waits for what it depends on; this is for timing, and for finding an error where it
+/// belongs.
 ///
 /// ```
 /// # fn main() -> situ::Result<()> {

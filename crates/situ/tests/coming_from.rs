@@ -1,5 +1,5 @@
-//! The tables of "Coming from .." name nothing that does not exist: every name in their column `situ` is in the program of the page, which
-//! `cargo test --doc` compiles and runs.
+//! The tables of "Coming from .." name nothing that does not exist: every name in their column `situ` is in
+//! the program of the page, which `cargo test --doc` compiles and runs.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Every example runs, on a machine without a GPU and on one with, and its results are where it says they are.
+//! Every example runs, on a machine without a GPU and on one with, and its results are where it says they
+//! are.
 //!
 //! The examples are included as modules, so that this holds under any test runner and build profile.
 
@@ -379,7 +380,8 @@ fn the_copy_of_a_batch_overlaps_the_products_of_the_one_before() {
         println!("skipped: one core only");
         return;
     }
-    // On a machine with other things to do a lane may be left without a core for a while: then again, for a minute at most.
+    // On a machine with other things to do a lane may be left without a core for a while: then again, for a
+    // minute at most.
     let start = std::time::Instant::now();
     while start.elapsed() < std::time::Duration::from_secs(60) {
         let ((results, events), _, _) = without_gpu(overlapped_batches::program);

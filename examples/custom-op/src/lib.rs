@@ -1,8 +1,9 @@
 //! An op that situ does not have: the squared distance of every point of one list to every point of another.
 //!
-//! It is written with the facade alone, as any crate could: what the op is ([`PairwiseDistance`] and its `Rule`), what it does on CPUs
-//! (`on_cpu`) and on GPUs (`SHADER`), and [`pairwise_distance`], which people call. From then on it is an op like any other: it is placed,
-//! explained, recorded by tapes, traced by functions, printed and read in graphs.
+//! It is written with the facade alone, as any crate could: what the op is ([`PairwiseDistance`] and its
+//! `Rule`), what it does on CPUs (`on_cpu`) and on GPUs (`SHADER`), and [`pairwise_distance`], which people
+//! call. From then on it is an op like any other: it is placed, explained, recorded by tapes, traced by
+//! functions, printed and read in graphs.
 
 use situ::custom::{
     Application, Attributes, Axes, Builder, CpuCall, Differentiability, Given, Gradients, Rule, Terms, Wgsl,
@@ -12,7 +13,8 @@ use situ::ops::Matmul;
 use situ::{DType, Element, Error, Real, Result, Shape, Tensor, TensorType};
 use std::sync::OnceLock;
 
-/// `scale · Σ (x[i] − y[j])²` for points `x` of shape \[n, d\] and `y` of shape \[m, d\]: a tensor of shape \[n, m\].
+/// `scale · Σ (x[i] − y[j])²` for points `x` of shape \[n, d\] and `y` of shape \[m, d\]: a tensor of shape
+/// \[n, m\].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PairwiseDistance {
     /// What the distances are multiplied by.
@@ -155,7 +157,8 @@ const SHADER: Wgsl<PairwiseDistance> = Wgsl {
     trips: |_, inputs| inputs[0].shape[1],
 };
 
-/// Makes the op known to every device. What is called first calls it; who only reads graphs with the op in them calls it once.
+/// Makes the op known to every device. What is called first calls it; who only reads graphs with the op in
+/// them calls it once.
 pub fn register() -> Result<()> {
     static DONE: OnceLock<Result<()>> = OnceLock::new();
     let done = DONE.get_or_init(|| {

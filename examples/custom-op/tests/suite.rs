@@ -1,4 +1,5 @@
-//! The op in situ's own suite: against a naive reference, on every device, its gradient against differences; and that it is an op like any other.
+//! The op in situ's own suite: against a naive reference, on every device, its gradient against differences;
+//! and that it is an op like any other.
 
 use custom_op::{PairwiseDistance, pairwise_distance, register};
 use situ::custom::Custom;

@@ -1,8 +1,9 @@
 //! What `fit` adds to a step: Dense 784-128(relu)-10, batch 32, Adam, on `CPU:0`.
 //!
-//! In alternating rounds: a step written by hand (forward, gradients, updates; one batch, already there), the compiled step of a trainer,
-//! which also sums losses and metrics, and `fit` over shuffled tensors. Every step is timed, from the end of the one before; prints the time
-//! that a tenth of the steps stay below (what it takes where nothing else disturbs) and the median, in µs.
+//! In alternating rounds: a step written by hand (forward, gradients, updates; one batch, already there), the
+//! compiled step of a trainer, which also sums losses and metrics, and `fit` over shuffled tensors. Every
+//! step is timed, from the end of the one before; prints the time that a tenth of the steps stay below (what
+//! it takes where nothing else disturbs) and the median, in µs.
 
 use situ::nn::callbacks::{EachBatch, Run};
 use situ::nn::losses::SparseCategoricalCrossEntropy;

@@ -1,5 +1,6 @@
-//! How GPU kernels compare with each other on one driver: convolutions and their gradients with the matrix product, and every op of a small CNN's
-//! step with its share by arithmetic and bytes. Only the ratios mean anything on a software driver.
+//! How GPU kernels compare with each other on one driver: convolutions and their gradients with the matrix
+//! product, and every op of a small CNN's step with its share by arithmetic and bytes. Only the ratios mean
+//! anything on a software driver.
 //!
 //! `gpu_ratios [ROUNDS]`: rates are those of the quickest round.
 
@@ -138,7 +139,8 @@ fn both(
     ])
 }
 
-/// Every op of a step of 3×3 ×32, relu, max 2×2, 3×3 ×64, relu, max 2×2, dense 128, relu, dense 10 on 64 images of 28×28.
+/// Every op of a step of 3×3 ×32, relu, max 2×2, 3×3 ×64, relu, max 2×2, dense 128, relu, dense 10 on 64
+/// images of 28×28.
 fn cnn() -> Result<Vec<Case>> {
     let batch = 64;
     let mut cases = Vec::new();

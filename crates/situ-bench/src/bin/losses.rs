@@ -1,8 +1,8 @@
-//! Trains small models for 100 steps and writes down weights, batches and losses, for `scripts/compare_losses.py` to do the same with
-//! PyTorch.
+//! Trains small models for 100 steps and writes down weights, batches and losses, for
+//! `scripts/compare_losses.py` to do the same with PyTorch.
 //!
-//! `losses FOLDER` writes `FOLDER/CASE/{x,y,losses}.npy`, the first weights as `w0.npy`, `w1.npy` and so on in the order of the layers, and
-//! their names to `weights.txt`.
+//! `losses FOLDER` writes `FOLDER/CASE/{x,y,losses}.npy`, the first weights as `w0.npy`, `w1.npy` and so on
+//! in the order of the layers, and their names to `weights.txt`.
 
 use situ::data::write_npy;
 use situ::nn::losses::SparseCategoricalCrossEntropy;

@@ -17,7 +17,8 @@ pub(crate) struct Refusal {
     pub(crate) survivor_sum: f32,
 }
 
-/// Limits the GPU, or the CPU where there is none: no tensor of the demo is alive by now, so it may be changed.
+/// Limits the GPU, or the CPU where there is none: no tensor of the demo is alive by now, so it may be
+/// changed.
 pub(crate) fn run() -> Result<Refusal> {
     let gpus = config::list_physical_devices("GPU")?;
     let name = gpus.first().map_or("CPU:0".to_string(), |gpu| gpu.id.to_string());

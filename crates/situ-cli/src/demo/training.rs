@@ -1,7 +1,8 @@
-//! A classifier of 365 scenes, trained: wherever situ likes, then on the GPU, then on a GPU with too little memory.
+//! A classifier of 365 scenes, trained: wherever situ likes, then on the GPU, then on a GPU with too little
+//! memory.
 //!
-//! 2048 features to 365 classes, softmax cross-entropy, as for Places365. The features are made on the spot: a centre for
-//! each class and noise around it, as a network that has seen pictures would give them.
+//! 2048 features to 365 classes, softmax cross-entropy, as for Places365. The features are made on the spot:
+//! a centre for each class and noise around it, as a network that has seen pictures would give them.
 
 use super::Heard;
 use anyhow::{Context, Result, ensure};
@@ -20,7 +21,8 @@ use std::time::Instant;
 
 const FEATURES: usize = 2048;
 const CLASSES: usize = 365;
-/// Four examples of a class in each batch: enough that what the softmax makes is more than the gradient of the weights.
+/// Four examples of a class in each batch: enough that what the softmax makes is more than the gradient of
+/// the weights.
 const BATCH: usize = 4 * CLASSES;
 const BATCHES: usize = 2;
 /// One result of the softmax.

@@ -74,7 +74,8 @@ fn device(problem: &Problem, placement: &Placement, d: usize) -> Vec<Cell> {
     texts.map(Cell::new).to_vec()
 }
 
-/// How many copies and how large they are; of those that the graph gives a price and no size, how long they take together.
+/// How many copies and how large they are; of those that the graph gives a price and no size, how long they
+/// take together.
 fn copied<'a>(copies: impl Iterator<Item = &'a Transfer>) -> String {
     let (mut count, mut moved, mut lasted) = (0, 0.0, 0.0);
     for copy in copies {

@@ -25,10 +25,11 @@ pub trait Element:
     fn to_f64(self) -> f64;
     /// The value as a whole number; `None` for floats.
     fn to_whole(self) -> Option<i128>;
-    /// The element nearest to a number: floats round to nearest, ties to even, once; integers round toward zero and saturate, NaN is 0; bool is
-    /// "not zero".
+    /// The element nearest to a number: floats round to nearest, ties to even, once; integers round toward
+    /// zero and saturate, NaN is 0; bool is "not zero".
     fn from_f64(value: f64) -> Self;
-    /// The element of a whole number: integers keep the low bits, floats round to nearest, ties to even, once; bool is "not zero".
+    /// The element of a whole number: integers keep the low bits, floats round to nearest, ties to even,
+    /// once; bool is "not zero".
     fn from_whole(value: i128) -> Self;
     /// The element that this text writes.
     fn parse(text: &str) -> Option<Self>;

@@ -1,8 +1,8 @@
-//! Rounding to floats of 16 bits once: on the way through f32, what f32 can't hold is rounded to odd, and the second rounding then
-//! sees on which side of a tie the number was.
+//! Rounding to floats of 16 bits once: on the way through f32, what f32 can't hold is rounded to odd, and the
+//! second rounding then sees on which side of a tie the number was.
 
-/// The f32 toward zero from a number, with the last bit set where that is not the number: rounded again to half as many bits or fewer, it
-/// gives what the number itself would.
+/// The f32 toward zero from a number, with the last bit set where that is not the number: rounded again to
+/// half as many bits or fewer, it gives what the number itself would.
 ///
 /// ```
 /// use situ_core::{dtype::to_odd, f16};
@@ -15,8 +15,8 @@
 pub fn to_odd(value: f64) -> f32 {
     let near = value as f32;
     let back = f64::from(near);
-    // Without branches, so that loops over it vectorise. Away from zero by rounding, infinity among it: one back. Of a NaN the last bit
-    // does not matter.
+    // Without branches, so that loops over it vectorise. Away from zero by rounding, infinity among it: one
+    // back. Of a NaN the last bit does not matter.
     let bits = near.to_bits() - u32::from(back.abs() > value.abs());
     f32::from_bits(bits | u32::from(back != value))
 }

@@ -1,11 +1,12 @@
-//! The table of dtypes: a row for each, from which their names, sizes, Rust types, scalars, names in files and the dispatch of
-//! kernels are made.
+//! The table of dtypes: a row for each, from which their names, sizes, Rust types, scalars, names in files
+//! and the dispatch of kernels are made.
 
-/// Hands the table to a macro: `dtype_table!([mine] tokens..)` becomes `mine! { tokens.. [row] [row] .. }`. A row is the variant of
-/// `DType`, the Rust type of an element, the class, the name, what NPY files call it, what safetensors files call it, and a doc line.
+/// Hands the table to a macro: `dtype_table!([mine] tokens..)` becomes `mine! { tokens.. [row] [row] .. }`. A
+/// row is the variant of `DType`, the Rust type of an element, the class, the name, what NPY files call it,
+/// what safetensors files call it, and a doc line.
 ///
-/// Classes: `float` computes in itself; `half` in f32, and each result is rounded once; `signed` and `unsigned` are integers, which
-/// wrap; `bool` is a byte of 0 or 1.
+/// Classes: `float` computes in itself; `half` in f32, and each result is rounded once; `signed` and
+/// `unsigned` are integers, which wrap; `bool` is a byte of 0 or 1.
 #[macro_export]
 macro_rules! dtype_table {
     ([$($then:tt)*] $($given:tt)*) => {
@@ -51,7 +52,8 @@ macro_rules! with_integer {
     };
 }
 
-/// An expression for the Rust type of a float dtype that computes in itself (f32, f64), and another for every other dtype.
+/// An expression for the Rust type of a float dtype that computes in itself (f32, f64), and another for every
+/// other dtype.
 #[macro_export]
 macro_rules! with_float {
     ($dtype:expr, $t:ident => $body:expr, else $other:expr) => {
@@ -96,7 +98,8 @@ macro_rules! __dtype_arm {
     };
 }
 
-/// Hands the Rust types of the integer dtypes to a macro: `integer_types!([mine])` becomes `mine! { i32 i64 .. }`.
+/// Hands the Rust types of the integer dtypes to a macro: `integer_types!([mine])` becomes
+/// `mine! { i32 i64 .. }`.
 #[macro_export]
 macro_rules! integer_types {
     ([$($then:tt)*]) => {

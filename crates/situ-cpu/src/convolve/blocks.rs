@@ -4,8 +4,8 @@ use super::region::Region;
 use super::windows::Windows;
 use std::ops::Range;
 
-/// Elements of windows, over all channels, that are multiplied at a time, at most: a panel of filters with as many stays in the
-/// second-level cache beside the region.
+/// Elements of windows, over all channels, that are multiplied at a time, at most: a panel of filters with as
+/// many stays in the second-level cache beside the region.
 const DEPTH: usize = 640;
 /// Bytes of a region, at most.
 const REGION_BYTES: usize = 224 << 10;
@@ -31,8 +31,8 @@ pub(super) struct Block {
 }
 
 impl Blocks {
-    /// The cuts for `taken` channels, of which `made` are made, of numbers of `size` bytes, under windows of these kinds; `last` where channels are
-    /// beside each other.
+    /// The cuts for `taken` channels, of which `made` are made, of numbers of `size` bytes, under windows of
+    /// these kinds; `last` where channels are beside each other.
     pub(super) fn new(windows: &[Windows], [taken, made]: [usize; 2], last: bool, size: usize) -> Blocks {
         let most = |of: &dyn Fn(&Windows) -> usize| windows.iter().map(of).max().unwrap_or(0);
         let window = [0, 1].map(|n| most(&|w| w.axes[n].window).max(1));
@@ -112,8 +112,8 @@ impl Block {
         start.min(end)..end
     }
 
-    /// Calls `f` with every channel (from the block's first) and element of the window, in the order in which they are summed: column by
-    /// column, so that columns beside the image can be [passed over](super::over).
+    /// Calls `f` with every channel (from the block's first) and element of the window, in the order in which
+    /// they are summed: column by column, so that columns beside the image can be [passed over](super::over).
     pub(super) fn each(&self, windows: &Windows, mut f: impl FnMut(usize, [usize; 2])) {
         let [down, across] = [0, 1].map(|n| self.within(windows, n));
         for x in across {
@@ -124,7 +124,8 @@ impl Block {
     }
 }
 
-/// The positions that windows of all kinds read on each axis, for these places and elements; none where they read nothing.
+/// The positions that windows of all kinds read on each axis, for these places and elements; none where they
+/// read nothing.
 pub(super) fn bounds(
     windows: &[Windows],
     places: &[Range<usize>; 2],

@@ -1,7 +1,7 @@
 //! [`by_filter`](super::by_filter()) for few filters with channels after each other, by sums along lines.
 //!
-//! A task has some channels of a part of the images. Images and lines are summed in their order within a part, and the parts at the end:
-//! shapes alone decide.
+//! A task has some channels of a part of the images. Images and lines are summed in their order within a
+//! part, and the parts at the end: shapes alone decide.
 
 use super::blocks::{bounds, even};
 use super::by_filter::ByFilter;
@@ -161,7 +161,8 @@ unsafe fn of_group<T: Number>(
                         let region = region::<T>(of.axes, places.clone(), elements.clone(), channels.len());
                         with_scratch::<T, _>(region.len, |memory| {
                             let copied = memory.as_mut_ptr().cast::<T>();
-                            // SAFETY: the scratch memory has room for the region; channels, pixels and elements are among those there are.
+                            // SAFETY: the scratch memory has room for the region; channels, pixels and
+                            // elements are among those there are.
                             unsafe {
                                 let channel = group * of.taken + channels.start;
                                 let from = of.images.add(image * by_image + channel * strides[0]);

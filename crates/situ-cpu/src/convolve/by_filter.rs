@@ -1,6 +1,8 @@
-//! The gradient by the filters: the sum over pixels of what was under an element of the window, times the gradient by the result.
+//! The gradient by the filters: the sum over pixels of what was under an element of the window, times the
+//! gradient by the result.
 //!
-//! Pixels are summed in blocks, blocks in some parts, and parts at the end, all in an order that shapes alone decide.
+//! Pixels are summed in blocks, blocks in some parts, and parts at the end, all in an order that shapes alone
+//! decide.
 
 use super::blocks::even;
 use super::by_few_filters::{self, is_few};
@@ -37,7 +39,8 @@ pub struct ByFilter<T> {
     pub upstream: *const T,
     /// See `upstream`.
     pub upstream_strides: [usize; 4],
-    /// The gradient by the filters: `[filters, taken, height, width]`, or `[height, width, taken, filters]` where channels are last.
+    /// The gradient by the filters: `[filters, taken, height, width]`, or `[height, width, taken, filters]`
+    /// where channels are last.
     pub out: *mut T,
     /// Whether channels are last.
     pub last: bool,
@@ -184,7 +187,8 @@ unsafe fn gather<T: Number>(exec: &Exec<'_>, of: &ByFilter<T>, parts: usize) {
 }
 
 multiversion! {
-    /// Adds a run of numbers to another. Safe to call where both can be read, and `to` written: [`gather`] sees to it.
+    /// Adds a run of numbers to another. Safe to call where both can be read, and `to` written: [`gather`]
+    /// sees to it.
     fn add_run[I, T: (Copy + Add<Output = T>)](from: *const T, to: *mut T, count: usize) {
         for i in 0..count {
             // SAFETY: as said.

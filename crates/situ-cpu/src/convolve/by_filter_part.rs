@@ -1,5 +1,5 @@
-//! What a task of the gradient by the filters does: elements of windows, broadcast from a copy of the images with the zeros around, are the
-//! rows of its tiles; filters, side by side for each pixel, are the columns.
+//! What a task of the gradient by the filters does: elements of windows, broadcast from a copy of the images
+//! with the zeros around, are the rows of its tiles; filters, side by side for each pixel, are the columns.
 
 use super::blocks;
 use super::by_filter::{ByFilter, filled_up};
@@ -50,7 +50,8 @@ impl<T: Number> Task<'_, T> {
         let room = table_len + tile_len + panel_len + piece.images.len() * region.len;
         with_scratch::<T, _>(room, |memory| {
             let table = memory.as_mut_ptr().cast::<isize>();
-            // SAFETY: the four parts are within the scratch memory; images, channels and pixels are among those the caller promises.
+            // SAFETY: the four parts are within the scratch memory; images, channels and pixels are among
+            // those the caller promises.
             unsafe {
                 let tile = memory.as_mut_ptr().cast::<T>().add(table_len);
                 let panels = tile.add(tile_len);
@@ -97,7 +98,8 @@ impl<T: Number> Task<'_, T> {
         });
     }
 
-    /// Lays the gradients of a piece's pixels by some filters side by side: `columns` for each pixel, zeros behind `made`.
+    /// Lays the gradients of a piece's pixels by some filters side by side: `columns` for each pixel, zeros
+    /// behind `made`.
     ///
     /// # Safety
     /// As [`Task::add_piece`]; `to` can be written.
@@ -116,7 +118,8 @@ impl<T: Number> Task<'_, T> {
                     + (self.group * of.made + filter) * by_channel
                     + (rows.start + line) * by_row
                     + across.start * by_column;
-                // SAFETY: the pixels and filters are among the gradient's; the panel has room for all of them.
+                // SAFETY: the pixels and filters are among the gradient's; the panel has room for all of
+                // them.
                 unsafe {
                     let from = of.upstream.add(at);
                     if columns > made {
@@ -172,7 +175,8 @@ impl<T: Number> Task<'_, T> {
         let [down, across] = &self.elements;
         let [by_channel, by_row, by_column] = region.strides.map(|s| s as isize);
         let steps = [by_row * of.axes[0].dilation, by_column * of.axes[1].dilation];
-        // Rows of a tile are channels, or else elements of a window that are beside each other, whichever are more.
+        // Rows of a tile are channels, or else elements of a window that are beside each other, whichever are
+        // more.
         let along = self.channels.len() >= tiles.rows() / 2 || self.channels.len() >= across.len();
         let (run, distance, apart) =
             if along { (self.channels.len(), by_channel, window) } else { (across.len(), steps[1], 1) };
@@ -200,7 +204,8 @@ impl<T: Number> Task<'_, T> {
                 let tile =
                     Tile { rows: [from, middle], distance: distance * size_of::<T>() as isize, ..tile };
                 let height = if pair { 2 * count } else { count };
-                // SAFETY: the region covers the elements of the windows at all pixels; the sums are the task's own.
+                // SAFETY: the region covers the elements of the windows at all pixels; the sums are the
+                // task's own.
                 unsafe {
                     tiles.by_size[height - 1][columns / tiles.lanes - 1](&tile);
                     let put = |line: usize, row: usize| Put {

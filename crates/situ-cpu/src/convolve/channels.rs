@@ -1,5 +1,5 @@
-//! One filter for each channel, channels side by side: a register holds channels, of pixels and of filters alike. Images are read where they
-//! are; what lies beside them is a register of zeros.
+//! One filter for each channel, channels side by side: a register holds channels, of pixels and of filters
+//! alike. Images are read where they are; what lies beside them is a register of zeros.
 
 use crate::level::Level;
 use crate::multiversion;
@@ -19,8 +19,8 @@ pub(super) struct Pixels<T> {
     /// The first pixel's place, and from one pixel to the next.
     pub(super) from: *const T,
     pub(super) step: usize,
-    /// For each element of the window how far it is from there, or [`BESIDE`], and how far from the filters' first; in elements. Whether any is
-    /// beside the image.
+    /// For each element of the window how far it is from there, or [`BESIDE`], and how far from the filters'
+    /// first; in elements. Whether any is beside the image.
     pub(super) table: *const [isize; 2],
     pub(super) elements: usize,
     pub(super) beside: bool,
@@ -40,7 +40,8 @@ pub(super) struct Products<T> {
     /// The first pixel's place, and from one pixel to the next.
     pub(super) from: *const T,
     pub(super) step: usize,
-    /// For each element of the window how far it is from there, or [`BESIDE`], and where its sums are. Whether any is beside the image.
+    /// For each element of the window how far it is from there, or [`BESIDE`], and where its sums are.
+    /// Whether any is beside the image.
     pub(super) table: *const [isize; 2],
     pub(super) elements: usize,
     pub(super) beside: bool,
@@ -99,7 +100,8 @@ macro_rules! side_by_side {
 side_by_side!(f32, pixels_f32, products_f32);
 side_by_side!(f64, pixels_f64, products_f64);
 
-/// Calls `$some::<I, T, E, WHOLE>` for as many elements as are left, at most [`ELEMENTS`], and a whole register of channels or less.
+/// Calls `$some::<I, T, E, WHOLE>` for as many elements as are left, at most [`ELEMENTS`], and a whole
+/// register of channels or less.
 macro_rules! by_elements {
     ($some:ident, $of:expr, $left:expr, $whole:expr, $($argument:expr),*) => {
         by_elements!(@ $some $of, $left, $whole, ($($argument),*) 1 2 3 4 5 6 7 8)
@@ -162,10 +164,12 @@ unsafe fn store<I: Tail<T>, T: Copy + Default, const WHOLE: bool>(v: I::V, to: *
     unsafe { if WHOLE { I::store(v, to) } else { I::store_first(v, to, lanes) } }
 }
 
-/// `E` elements for at most a register of channels of some pixels. Sums of elements before them are in the result.
+/// `E` elements for at most a register of channels of some pixels. Sums of elements before them are in the
+/// result.
 ///
 /// # Safety
-/// As [`SideBySide::pixels`], inside the level; there are so many pixels, channels and elements from there on.
+/// As [`SideBySide::pixels`], inside the level; there are so many pixels, channels and elements from there
+/// on.
 #[inline(always)]
 unsafe fn some_pixels<I: Tail<T>, T: Copy + Default, const E: usize, const WHOLE: bool>(
     of: &Pixels<T>,

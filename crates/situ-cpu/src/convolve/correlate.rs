@@ -91,7 +91,8 @@ impl<T: Number> Correlation<'_, T> {
     }
 }
 
-/// Computes it: every result is the sum over channels and elements of its window, in an order that depends on the shapes alone.
+/// Computes it: every result is the sum over channels and elements of its window, in an order that depends on
+/// the shapes alone.
 ///
 /// # Safety
 /// All can be read or written for these sizes; what is written overlaps nothing.
@@ -137,7 +138,8 @@ unsafe fn run<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, T>, windows: &[Wi
         let places = [0, 1].map(|n| cut[n] * blocks.places[n]..all[n].min((cut[n] + 1) * blocks.places[n]));
         let (image, group) = (number / of.groups, number % of.groups);
         let task = Task { of, level: exec.level, image, group, places, finite };
-        // Where there are several kinds a window is whole, so that they have as many blocks, for the same channels each.
+        // Where there are several kinds a window is whole, so that they have as many blocks, for the same
+        // channels each.
         for n in 0..each[0].len() {
             let whole = Block { channels: each[0][n].channels.clone(), elements: wide(&each, n) };
             let region = of.region(exec.level, windows, &task.places, &whole);

@@ -1,5 +1,6 @@
-//! What a task of a correlation does: it copies the part of an image under its windows with the zeros around, and multiplies pixels with
-//! panels of filters straight from there. A table says where the elements of a window are.
+//! What a task of a correlation does: it copies the part of an image under its windows with the zeros around,
+//! and multiplies pixels with panels of filters straight from there. A table says where the elements of a
+//! window are.
 
 use super::blocks::{self, Block};
 use super::correlate::Correlation;
@@ -14,7 +15,8 @@ use crate::level::Level;
 use crate::scratch::with_scratch;
 use std::ops::Range;
 
-/// Bytes of panels that are read again for every tile of pixels, at most: they stay in the second-level cache.
+/// Bytes of panels that are read again for every tile of pixels, at most: they stay in the second-level
+/// cache.
 const PANEL_BYTES: usize = 512 << 10;
 
 /// Some rows of an image of results, and a group's channels of it.
@@ -29,7 +31,8 @@ pub(super) struct Task<'a, T> {
 }
 
 impl<T: Number> Task<'_, T> {
-    /// Multiplies a block's channels and elements of the windows, and puts the results in place or adds them to those before.
+    /// Multiplies a block's channels and elements of the windows, and puts the results in place or adds them
+    /// to those before.
     ///
     /// # Safety
     /// As [`correlate`](super::correlate()); the region covers what the windows read.
@@ -53,7 +56,8 @@ impl<T: Number> Task<'_, T> {
         let tile_len = MOST_ROWS * MOST_COLUMN_BYTES / size_of::<T>();
         with_scratch::<T, _>(table_len + tile_len + region.len, |memory| {
             let table = memory.as_mut_ptr().cast::<isize>();
-            // SAFETY: the three parts are within the scratch memory; the image's channels are those of the group.
+            // SAFETY: the three parts are within the scratch memory; the image's channels are those of the
+            // group.
             unsafe {
                 let tile = memory.as_mut_ptr().cast::<T>().add(table_len);
                 let copied = tile.add(tile_len);
@@ -131,7 +135,8 @@ impl<T: Number> Task<'_, T> {
                 lines: rows.len(),
                 by_line: [down.step as usize * region.strides[1], by_row],
             };
-            // SAFETY: the region covers every element of the windows at these places, and has slack behind it.
+            // SAFETY: the region covers every element of the windows at these places, and has slack behind
+            // it.
             unsafe { T::line(self.level, &line) };
         }
     }
@@ -219,8 +224,8 @@ impl<T: Number> Task<'_, T> {
                                 out_distance: step * bytes,
                                 more: usize::from(more),
                             };
-                            // SAFETY: the region covers every element of the windows at these places; the buffer has room for a
-                            // tile, and the result for its part of it.
+                            // SAFETY: the region covers every element of the windows at these places; the
+                            // buffer has room for a tile, and the result for its part of it.
                             unsafe {
                                 if !more && height < count {
                                     // Sums of no steps: where others begin.
@@ -249,7 +254,8 @@ impl<T: Number> Task<'_, T> {
                             column_step: by_channel,
                             add,
                         };
-                        // SAFETY: the tile's results are in the buffer, and the result has room for its part of them.
+                        // SAFETY: the tile's results are in the buffer, and the result has room for its part
+                        // of them.
                         unsafe {
                             put(0).run(self.level);
                             if pair {

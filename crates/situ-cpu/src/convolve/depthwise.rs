@@ -1,5 +1,6 @@
-//! One filter for each channel where channels are last: registers of channels, for all that [`correlate`](super::correlate()) and
-//! [`by_filter`](super::by_filter()) do. Images are read where they are, once for each element of a window: nothing is copied.
+//! One filter for each channel where channels are last: registers of channels, for all that
+//! [`correlate`](super::correlate()) and [`by_filter`](super::by_filter()) do. Images are read where they
+//! are, once for each element of a window: nothing is copied.
 
 use super::by_filter::ByFilter;
 use super::channels::{BESIDE, Pixels, Products};
@@ -42,8 +43,9 @@ impl Lines<'_> {
         first..(end as usize).clamp(first, axis.places)
     }
 
-    /// Calls `f` with places of a line whose windows lie on the image alike, and where the first of them begins; `table` gets, for each
-    /// element, how far it is from there, and what `second` says of it. Says whether any is beside the image.
+    /// Calls `f` with places of a line whose windows lie on the image alike, and where the first of them
+    /// begins; `table` gets, for each element, how far it is from there, and what `second` says of it. Says
+    /// whether any is beside the image.
     fn each(
         &self,
         line: usize,
@@ -225,7 +227,8 @@ pub(super) unsafe fn by_filter<T: Number>(exec: &Exec<'_>, of: &ByFilter<T>) -> 
 /// Adds what a line of an image gives.
 ///
 /// # Safety
-/// As [`by_filter`]; the image, line and channels are among those there are, and the sums are the caller's own.
+/// As [`by_filter`]; the image, line and channels are among those there are, and the sums are the caller's
+/// own.
 unsafe fn add_line<T: Number>(
     exec: &Exec<'_>,
     of: &ByFilter<T>,

@@ -1,4 +1,5 @@
-//! The gradient by few filters: a register holds pixels of a line, and each element of a window has a sum of its own.
+//! The gradient by few filters: a register holds pixels of a line, and each element of a window has a sum of
+//! its own.
 
 use crate::level::Level;
 use crate::multiversion;
@@ -36,7 +37,8 @@ pub(super) trait Sums: Copy {
     /// Computes them.
     ///
     /// # Safety
-    /// The region can be read for all elements at all pixels, the gradient for all of them; sums can be written.
+    /// The region can be read for all elements at all pixels, the gradient for all of them; sums can be
+    /// written.
     unsafe fn dots(level: Level, dots: &Dots<Self>);
 }
 

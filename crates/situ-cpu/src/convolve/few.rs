@@ -1,5 +1,6 @@
-//! Few filters: a register holds pixels of a line, and filters are broadcast. With channels after each other lines lie in memory as they are
-//! needed, and no part of a register is left empty, as it would be where filters lie side by side.
+//! Few filters: a register holds pixels of a line, and filters are broadcast. With channels after each other
+//! lines lie in memory as they are needed, and no part of a register is left empty, as it would be where
+//! filters lie side by side.
 
 use super::turn::spread;
 use crate::level::Level;
@@ -45,7 +46,8 @@ pub(super) trait Lines: Copy {
     /// Computes the lines.
     ///
     /// # Safety
-    /// The region can be read at every distance for the lines' pixels and [`SLACK`] more; results can be written.
+    /// The region can be read at every distance for the lines' pixels and [`SLACK`] more; results can be
+    /// written.
     unsafe fn line(level: Level, line: &Line<Self>);
 }
 

@@ -1,4 +1,5 @@
-//! Filters as panels: for every element of a window, in the order in which they are summed, the filters beside each other.
+//! Filters as panels: for every element of a window, in the order in which they are summed, the filters
+//! beside each other.
 
 use super::blocks::{Block, Blocks};
 use super::correlate::Correlation;
@@ -49,7 +50,8 @@ pub(super) fn each_block<T>(
     }
 }
 
-/// Writes the panels of all filters: `wide` side by side, the last of them filled up to a multiple of `lanes`. Says whether all are finite.
+/// Writes the panels of all filters: `wide` side by side, the last of them filled up to a multiple of
+/// `lanes`. Says whether all are finite.
 ///
 /// # Safety
 /// The filters can be read, and the memory written for [`packed_len`] numbers.
@@ -74,7 +76,8 @@ pub(super) unsafe fn pack<T: Number>(
         let columns = count.next_multiple_of(lanes);
         let (start, [y_step, x_step]) = windows.filter;
         let [down, across] = [0, 1].map(|n| block.within(windows, n));
-        // SAFETY: the filters and their elements are within what the caller promises; tasks have panels of their own.
+        // SAFETY: the filters and their elements are within what the caller promises; tasks have panels of
+        // their own.
         unsafe {
             let to = of.memory.add(panels.start + panels.depth * first);
             let from =
@@ -89,7 +92,8 @@ pub(super) unsafe fn pack<T: Number>(
                     finite.store(false, Ordering::Relaxed);
                 }
             };
-            // Where a filter's elements lie beside each other, blocks of them are turned round as they are, and put in order then.
+            // Where a filter's elements lie beside each other, blocks of them are turned round as they are,
+            // and put in order then.
             let whole = down.len() * across.len();
             if x_step == 1 && y_step == across.len() && by_taken == whole && by_made > 1 {
                 let from = from.add(down.start * y_step + across.start);

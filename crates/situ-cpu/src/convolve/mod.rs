@@ -1,19 +1,22 @@
-//! Convolutions of images, in both formats, as matrix products whose operands are read where they lie: nothing is laid out as columns.
+//! Convolutions of images, in both formats, as matrix products whose operands are read where they lie:
+//! nothing is laid out as columns.
 //!
 //! - [`correlate`]: filters slide over images: a convolution, and its gradient by the images;
 //! - [`by_filter`]: the gradient by the filters;
-//! - `tile` is the product itself, a tile of results in registers whose rows are read at distances from a table; `tile_x86` the
-//!   same for the levels of x86;
-//! - `few`, `dots` and `by_few_filters` do both where filters are few and pixels fill the registers, `channels` and `depthwise` where there
-//!   is one for each channel and channels do;
-//! - `over` says which elements of windows are beside the image: they are passed over where that changes nothing;
-//! - `region` copies part of an image with the zeros around, `filters` lays filters side by side, `put` and `turn` bring results to where they
-//!   belong; `blocks` and `by_filter_cuts` decide how work is cut;
-//! - `windows`: where a window's elements are read. With a stride, pixels of different residues meet different elements of the filter on the
-//!   way back: the gradient by the images is a correlation for each.
+//! - `tile` is the product itself, a tile of results in registers whose rows are read at distances from a
+//!   table; `tile_x86` the same for the levels of x86;
+//! - `few`, `dots` and `by_few_filters` do both where filters are few and pixels fill the registers,
+//!   `channels` and `depthwise` where there is one for each channel and channels do;
+//! - `over` says which elements of windows are beside the image: they are passed over where that changes
+//!   nothing;
+//! - `region` copies part of an image with the zeros around, `filters` lays filters side by side, `put` and
+//!   `turn` bring results to where they belong; `blocks` and `by_filter_cuts` decide how work is cut;
+//! - `windows`: where a window's elements are read. With a stride, pixels of different residues meet
+//!   different elements of the filter on the way back: the gradient by the images is a correlation for each.
 //!
-//! Promises: the same bits for any number of threads; nothing is skipped because it is zero, and the zeros around an image only where all that
-//! they would be multiplied by is finite; no memory but what the caller gives and the threads' scratch, whatever the sizes. Leaves to others: shapes, and memory.
+//! Promises: the same bits for any number of threads; nothing is skipped because it is zero, and the zeros
+//! around an image only where all that they would be multiplied by is finite; no memory but what the caller
+//! gives and the threads' scratch, whatever the sizes. Leaves to others: shapes, and memory.
 
 mod blocks;
 mod by_few_filters;

@@ -1,11 +1,12 @@
-//! Which elements of windows lie on the image: the others meet zeros, which add nothing to a sum as long as what they are multiplied by is
-//! finite, and are passed over. A sum that begins with zero never is -0, so not a bit of it changes.
+//! Which elements of windows lie on the image: the others meet zeros, which add nothing to a sum as long as
+//! what they are multiplied by is finite, and are passed over. A sum that begins with zero never is -0, so
+//! not a bit of it changes.
 
 use super::windows::Axis;
 use std::ops::Range;
 
-/// Products of a pixel with one column of a window, at least, for columns to be taken one by one: fewer cost less than putting the sums
-/// aside in between.
+/// Products of a pixel with one column of a window, at least, for columns to be taken one by one: fewer cost
+/// less than putting the sums aside in between.
 pub(super) const STEPS: usize = 64;
 
 /// Windows on an image of some size, and the elements of them and channels that are multiplied.
@@ -45,9 +46,9 @@ impl Over {
         start..(end as usize).clamp(start, count)
     }
 
-    /// Calls `f` with pixels, counted from `first`, and the steps to multiply them by; steps are in the order of
-    /// [`Block::each`](super::blocks::Block::each). Only what lies on the image is among them with `passes`; without, all is,
-    /// in the same order. `lines` are the rows of the window that lie on it.
+    /// Calls `f` with pixels, counted from `first`, and the steps to multiply them by; steps are in the order
+    /// of [`Block::each`](super::blocks::Block::each). Only what lies on the image is among them with
+    /// `passes`; without, all is, in the same order. `lines` are the rows of the window that lie on it.
     #[inline(always)]
     pub(super) fn each(
         &self,

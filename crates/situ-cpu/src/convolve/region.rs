@@ -14,7 +14,8 @@ pub(super) struct Region {
     pub(super) channels: usize,
     /// From one channel, row and column to the next.
     pub(super) strides: [usize; 3],
-    /// Columns of one residue lie together, and those of the next behind them: how many residues there are. One, but for few filters.
+    /// Columns of one residue lie together, and those of the next behind them: how many residues there are.
+    /// One, but for few filters.
     pub(super) residues: usize,
     /// Elements that it takes, and how many of them are zeros at its end.
     pub(super) len: usize,
@@ -35,7 +36,8 @@ impl Region {
         Region { origin: bounds.map(|[low, _]| low), extent, channels, strides, residues: 1, len, slack: 0 }
     }
 
-    /// A region of lines whose columns are sorted by their residue, with some elements behind it that are zero.
+    /// A region of lines whose columns are sorted by their residue, with some elements behind it that are
+    /// zero.
     pub(super) fn sorted(
         bounds: [[isize; 2]; 2],
         channels: usize,
@@ -60,7 +62,8 @@ impl Region {
         Region { origin: [0; 2], strides, residues: 1, len: 0, slack: 0, ..*self }
     }
 
-    /// Where a position is, in elements from the region's start; anywhere at all where it is outside. Of several residues it is the first.
+    /// Where a position is, in elements from the region's start; anywhere at all where it is outside. Of
+    /// several residues it is the first.
     #[inline(always)]
     pub(super) fn at(&self, [y, x]: [isize; 2]) -> isize {
         let across = (x - self.origin[1]) / self.residues as isize;
@@ -78,7 +81,8 @@ impl Region {
         y * by_row + x % residues * (by_row / residues) + x / residues
     }
 
-    /// Copies the region of an image of that size, whose strides are by channel, row and column; outside of it are zeros.
+    /// Copies the region of an image of that size, whose strides are by channel, row and column; outside of
+    /// it are zeros.
     ///
     /// # Safety
     /// The image can be read for the region's channels, and `to` written for its length.
@@ -119,13 +123,15 @@ fn plane(area: usize, size: usize) -> usize {
 }
 
 multiversion! {
-    /// Channels one after the other. The promise of [`Region::fill`]'s caller holds: it is called from there alone.
+    /// Channels one after the other. The promise of [`Region::fill`]'s caller holds: it is called from there
+    /// alone.
     fn fill_planes[I, T: (Copy + Default)](region: &Region, image: *const T, size: [usize; 2], strides: [usize; 3], to: *mut T) {
         let ([before, inside, after], [height, width]) = (region.across(size[1]), region.extent);
         for channel in 0..region.channels {
             for row in 0..height {
                 let y = region.origin[0] + row as isize;
-                // SAFETY: rows and columns that are read are within the image, those written within the region.
+                // SAFETY: rows and columns that are read are within the image, those written within the
+                // region.
                 unsafe {
                     let to = to.add(channel * region.strides[0] + row * region.strides[1]);
                     if y < 0 || y as usize >= size[0] || inside == 0 {
@@ -148,7 +154,8 @@ multiversion! {
 }
 
 multiversion! {
-    /// Channels beside each other in both. The promise of [`Region::fill`]'s caller holds: it is called from there alone.
+    /// Channels beside each other in both. The promise of [`Region::fill`]'s caller holds: it is called from
+    /// there alone.
     fn fill_pixels[I, T: (Copy + Default)](region: &Region, image: *const T, size: [usize; 2], strides: [usize; 3], to: *mut T) {
         let ([before, inside, after], [height, width]) = (region.across(size[1]), region.extent);
         let channels = region.channels;
@@ -177,14 +184,16 @@ multiversion! {
 }
 
 multiversion! {
-    /// Channels one after the other, columns by residue. The promise of [`Region::fill`]'s caller holds: it is called from there alone.
+    /// Channels one after the other, columns by residue. The promise of [`Region::fill`]'s caller holds: it
+    /// is called from there alone.
     fn fill_sorted[I, T: (Copy + Default)](region: &Region, image: *const T, size: [usize; 2], strides: [usize; 3], to: *mut T) {
         let ([before, inside, _], residues) = (region.across(size[1]), region.residues);
         let (line, each) = (region.strides[1], region.strides[1] / residues);
         for channel in 0..region.channels {
             for row in 0..region.extent[0] {
                 let y = region.origin[0] + row as isize;
-                // SAFETY: rows and columns that are read are within the image, those written within the region.
+                // SAFETY: rows and columns that are read are within the image, those written within the
+                // region.
                 unsafe {
                     let to = to.add(channel * region.strides[0] + row * line);
                     if y < 0 || y as usize >= size[0] || inside == 0 {
@@ -198,7 +207,8 @@ multiversion! {
                         continue;
                     }
                     for residue in 0..residues {
-                        // Of the columns residue, residue + residues, .. those from `first` to before `end` are within the image.
+                        // Of the columns residue, residue + residues, .. those from `first` to before `end`
+                        // are within the image.
                         let of = |column: usize| column.saturating_sub(residue).div_ceil(residues).min(each);
                         let (first, end, to) = (of(before), of(before + inside), to.add(residue * each));
                         zero(to, first);
@@ -217,8 +227,8 @@ multiversion! {
 /// Elements that are moved at a time.
 const GROUP: usize = 16;
 
-/// A line whose even columns go to one half of `to` and the others to the other, each half of `each` columns: `before` of the line are zero,
-/// then `inside` are read, and the rest is zero.
+/// A line whose even columns go to one half of `to` and the others to the other, each half of `each` columns:
+/// `before` of the line are zero, then `inside` are read, and the rest is zero.
 ///
 /// # Safety
 /// `from` can be read for `inside` elements and `to` written for both halves, which have room for them.

@@ -1,7 +1,8 @@
 //! The innermost product: a tile of results in registers, summed over a list of places in memory.
 //!
-//! `out[i, j] = Σ a[i + table[k]] · b[k, j]`: rows are broadcast from wherever the table says, columns are registers of a packed
-//! panel. Rows are pixels of an image and columns filters, or rows are elements of a window and columns filters again.
+//! `out[i, j] = Σ a[i + table[k]] · b[k, j]`: rows are broadcast from wherever the table says, columns are
+//! registers of a packed panel. Rows are pixels of an image and columns filters, or rows are elements of a
+//! window and columns filters again.
 
 use super::channels::SideBySide;
 use super::dots::Sums;
@@ -18,7 +19,8 @@ pub(super) const MOST_COLUMN_BYTES: usize = 128;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Tile<T> {
-    /// The first row, and the one in the middle: rows `0..(rows + 1) / 2` and the others lie at even distances each.
+    /// The first row, and the one in the middle: rows `0..(rows + 1) / 2` and the others lie at even
+    /// distances each.
     pub(super) rows: [*const T; 2],
     /// From one row to the next.
     pub(super) distance: isize,
@@ -32,12 +34,13 @@ pub(super) struct Tile<T> {
     pub(super) out: *mut T,
     /// From one row of the result to the next.
     pub(super) out_distance: usize,
-    /// Not zero if sums go on from what is in the result. As wide as a register: the tiles of `tile_x86` read it.
+    /// Not zero if sums go on from what is in the result. As wide as a register: the tiles of `tile_x86` read
+    /// it.
     pub(super) more: usize,
 }
 
-/// A compiled tile. Safe to call if the processor has the level's instructions, every row can be read at every distance of the table, the
-/// panel can be read, and `out` written.
+/// A compiled tile. Safe to call if the processor has the level's instructions, every row can be read at
+/// every distance of the table, the panel can be read, and `out` written.
 pub(super) type TileFn<T> = unsafe fn(&Tile<T>);
 
 /// The tiles of one level.

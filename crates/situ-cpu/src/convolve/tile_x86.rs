@@ -1,8 +1,8 @@
-//! The tiles of AVX2 and AVX-512, as text: fourteen rows of two registers (six with AVX2) leave the compiler no register to spare, and it
-//! would put sums on the stack in the innermost loop.
+//! The tiles of AVX2 and AVX-512, as text: fourteen rows of two registers (six with AVX2) leave the compiler
+//! no register to spare, and it would put sums on the stack in the innermost loop.
 //!
-//! A row is a broadcast and one or two multiply-adds. Rows are addressed from two pointers by multiples of one distance, which needs five
-//! registers for all of them.
+//! A row is a broadcast and one or two multiply-adds. Rows are addressed from two pointers by multiples of
+//! one distance, which needs five registers for all of them.
 
 use super::tile::{Tile, TileFn, Tiles};
 use std::arch::asm;
@@ -42,8 +42,8 @@ macro_rules! tile {
     ) => {
         #[target_feature(enable = $feature)]
         unsafe fn $function<const TWO: bool>(tile: &Tile<$t>) {
-            // SAFETY: the caller keeps the promises of `TileFn`: what is read and written is what the tile says. All registers that
-            // change are named.
+            // SAFETY: the caller keeps the promises of `TileFn`: what is read and written is what the tile
+            // says. All registers that change are named.
             unsafe {
                 if TWO {
                     asm!(
@@ -126,7 +126,8 @@ macro_rules! tile {
     };
 }
 
-/// All tiles of a level and a type: the first and the second register of every row, and what else the level uses.
+/// All tiles of a level and a type: the first and the second register of every row, and what else the level
+/// uses.
 macro_rules! level {
     (
         $tiles:ident, $t:ty, $lanes:literal, $feature:literal, $instructions:tt $v:literal $bytes:literal $others:tt $clobbers:tt
@@ -142,7 +143,8 @@ macro_rules! level {
 pub(super) mod avx512 {
     use super::*;
 
-    /// The level's tiles of a type, by its splat and multiply-add: rows and their registers are the same for both.
+    /// The level's tiles of a type, by its splat and multiply-add: rows and their registers are the same for
+    /// both.
     macro_rules! tiles {
         ($tiles:ident, $t:ty, $lanes:literal, $splat:literal $fma:literal) => {
             level! {
@@ -183,7 +185,8 @@ pub(super) mod avx512 {
 pub(super) mod avx2 {
     use super::*;
 
-    /// The level's tiles of a type, by its splat and multiply-add: rows and their registers are the same for both.
+    /// The level's tiles of a type, by its splat and multiply-add: rows and their registers are the same for
+    /// both.
     macro_rules! tiles {
         ($tiles:ident, $t:ty, $lanes:literal, $splat:literal $fma:literal) => {
             level! {

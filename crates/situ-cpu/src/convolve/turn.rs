@@ -4,8 +4,8 @@ use crate::level::Level;
 use crate::multiversion;
 use std::ops::Add;
 
-/// A block to turn round: `to[j · across + i · along] = from[i · distance + j]` for `i` below `rows` and `j` below `columns`; added to
-/// what is there, with `add`.
+/// A block to turn round: `to[j · across + i · along] = from[i · distance +
+/// j]` for `i` below `rows` and `j` below `columns`; added to what is there, with `add`.
 #[derive(Debug)]
 pub(super) struct Turn<T> {
     pub(super) from: *const T,
@@ -38,8 +38,8 @@ impl<T: Copy + Add<Output = T> + 'static> Turn<T> {
     }
 }
 
-/// Writes `count` numbers to every second element, or adds them; says whether there are instructions for it. Whoever calls it is compiled for
-/// the level whose registers have `bytes` bytes.
+/// Writes `count` numbers to every second element, or adds them; says whether there are instructions for it.
+/// Whoever calls it is compiled for the level whose registers have `bytes` bytes.
 ///
 /// # Safety
 /// What is read can be read and what is written can be written; a whole register can be read.
@@ -53,7 +53,8 @@ pub(super) unsafe fn spread<T: 'static>(
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     if bytes == 64 && std::any::TypeId::of::<T>() == std::any::TypeId::of::<f32>() {
-        // SAFETY: the level is AVX-512, as no other has such registers; the type is f32; the rest is the caller's promise.
+        // SAFETY: the level is AVX-512, as no other has such registers; the type is f32; the rest is the
+        // caller's promise.
         unsafe { avx512::spread(from.cast(), to.cast(), count, add) };
         return true;
     }
@@ -205,7 +206,8 @@ mod avx512 {
                 *row = unsafe { _mm512_maskz_loadu_ps(mask, from.add(i * distance)) };
             }
         }
-        // Pairs of rows, then of pairs, then of fours and eights: each step doubles how much of a column is together.
+        // Pairs of rows, then of pairs, then of fours and eights: each step doubles how much of a column is
+        // together.
         let mut s = r;
         for i in (0..16).step_by(4) {
             let pairs = [

@@ -1,9 +1,10 @@
-//! Where windows lie on images: along an axis, on both, and for the gradient by the images, where a stride leaves pixels of several kinds.
+//! Where windows lie on images: along an axis, on both, and for the gradient by the images, where a stride
+//! leaves pixels of several kinds.
 
 use std::ops::Range;
 
-/// How windows lie along one axis: the element `k` of the window at place `i` is read at `i · step + offset + k · dilation`; outside of
-/// the image it is zero.
+/// How windows lie along one axis: the element `k` of the window at place `i` is read at
+/// `i · step + offset + k · dilation`; outside of the image it is zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
     /// Places.
@@ -19,7 +20,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The first and the last position that these elements of the windows at these places have, if there are any.
+    /// The first and the last position that these elements of the windows at these places have, if there are
+    /// any.
     pub(super) fn bounds(&self, places: &Range<usize>, elements: &Range<usize>) -> Option<[isize; 2]> {
         let elements = elements.start..elements.end.min(self.window);
         let places = places.start..places.end.min(self.places);
@@ -66,9 +68,10 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// The axis for every `stride`th pixel from `residue` on, with the first element of the filter that ever met them, and from one to
-    /// the next. Each pixel looks back at the windows that it was in: with a stride, only some elements of them can have met it, and
-    /// which ones they are depends on its residue alone.
+    /// The axis for every `stride`th pixel from `residue` on, with the first element of the filter that ever
+    /// met them, and from one to the next. Each pixel looks back at the windows that it was in: with a
+    /// stride, only some elements of them can have met it, and which ones they are depends on its residue
+    /// alone.
     fn back(&self, residue: usize) -> (Axis, usize, usize) {
         let Forward { size, window, stride, dilation, before } = *self;
         let apart = stride / common_divisor(stride, dilation);
@@ -96,8 +99,8 @@ fn common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-/// The windows that the gradient by the images looks back at, one kind for each residue of a pixel; `filter` and `target` are from one
-/// element to the next, down and across.
+/// The windows that the gradient by the images looks back at, one kind for each residue of a pixel; `filter`
+/// and `target` are from one element to the next, down and across.
 pub fn back(axes: [Forward; 2], filter: [usize; 2], target: [usize; 2]) -> Vec<Windows> {
     let residues = axes.map(|axis| axis.stride.min(axis.size));
     let mut list = Vec::new();

@@ -1,5 +1,5 @@
-//! Conversions between dtypes: float to integer rounds toward zero and saturates, NaN is 0; integers narrow by wrapping; anything
-//! to bool is "not zero".
+//! Conversions between dtypes: float to integer rounds toward zero and saturates, NaN is 0; integers narrow
+//! by wrapping; anything to bool is "not zero".
 
 use super::tile::{Map1, Params, TileFn, tile1};
 use crate::level::Isa;
@@ -23,7 +23,8 @@ fn from_float<T: Number>(to: DType) -> TileFn {
         else with_integer!(to, R => tile1::<T, To<R>>, else tile1::<T, To<Truth>>))
 }
 
-/// An integer that narrows keeps its low bits, one that widens the sign it has: the sign of the result makes no difference.
+/// An integer that narrows keeps its low bits, one that widens the sign it has: the sign of the result makes
+/// no difference.
 fn from_integer<T: Number>(to: DType) -> TileFn {
     match to {
         DType::Bool => with_wrapping!(size_of::<T>(), R => tile1::<R, To<Truth>>),

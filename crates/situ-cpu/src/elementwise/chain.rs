@@ -1,12 +1,14 @@
 //! Fused programs of cheap float steps, evaluated in vector registers.
 //!
-//! A tile evaluator writes every step's result to the first-level cache and reads it again; for cheap steps that traffic takes longer than
-//! main memory does. Here a block of eight vectors stays in registers from step to step: each instruction is a function that takes
-//! the block as arguments, computes, and calls the next one, which the optimiser turns into a jump. Only values that are read later than by the
-//! next instruction are kept in memory.
+//! A tile evaluator writes every step's result to the first-level cache and reads it again; for cheap steps
+//! that traffic takes longer than main memory does. Here a block of eight vectors stays in registers from
+//! step to step: each instruction is a function that takes the block as arguments, computes, and calls the
+//! next one, which the optimiser turns into a jump. Only values that are read later than by the next
+//! instruction are kept in memory.
 //!
-//! Every lane goes through the same IEEE operations as the [tile functions](super::tile), so both evaluators give the same bits. Programs with
-//! other dtypes or dear functions, and processors below AVX2, are left to the tiles.
+//! Every lane goes through the same IEEE operations as the [tile functions](super::tile), so both evaluators
+//! give the same bits. Programs with other dtypes or dear functions, and processors below AVX2, are left to
+//! the tiles.
 
 use super::tile::Params;
 use situ_core::{DType, Scalar};
@@ -239,11 +241,13 @@ impl<'a> Writer<'a> {
         self.program.dtype(register) == DType::F32
     }
 
-    /// Whether somebody other than the next instruction reads the result of step `number`, or that one can't take it from the block.
+    /// Whether somebody other than the next instruction reads the result of step `number`, or that one can't
+    /// take it from the block.
     fn is_read_from_memory(&self, result: Register, number: usize) -> bool {
         let mut later = self.program.steps()[number + 1..].iter().filter(|s| !matches!(s, Step::Constant(_)));
         let reads = |step: &Step| step.reads().any(|r| r == result);
-        // Of two operands that differ the block can be only one, and then it is the other one that is in memory.
+        // Of two operands that differ the block can be only one, and then it is the other one that is in
+        // memory.
         let chosen = |step: &Step| matches!(step, Step::Where(_, a, b) if *a == result || *b == result);
         later.next().is_some_and(chosen) || later.any(reads)
     }

@@ -1,4 +1,5 @@
-//! The engine that runs a [`Body`] over operands of any layout; see the [module](super) for what it does with each.
+//! The engine that runs a [`Body`] over operands of any layout; see the [module](super) for what it does with
+//! each.
 
 use super::feed::{Feed, Plan, TILE_BYTES, Tile, gather_bytes, spread};
 use super::tile::{NO_FAULT, Params, TileFn};
@@ -9,14 +10,16 @@ use crate::stream;
 use situ_core::{MAX_RANK, Shape};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// One operand: where its first element is, bytes of an element, and its strides in elements for every axis of the result.
+/// One operand: where its first element is, bytes of an element, and its strides in elements for every axis
+/// of the result.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
     /// The first element.
     pub start: *const u8,
     /// Bytes of one element: 1, 4 or 8.
     pub size: usize,
-    /// The distance between neighbours along each axis of the result, 0 where it repeats; `None`: dense, in the result's shape.
+    /// The distance between neighbours along each axis of the result, 0 where it repeats; `None`: dense, in
+    /// the result's shape.
     pub strides: Option<&'a [isize]>,
 }
 
@@ -31,19 +34,22 @@ pub(super) struct Target {
 
 /// What is computed from dense runs of up to `N` operands, for up to `M` results.
 pub(super) trait Body<const N: usize, const M: usize>: Sync {
-    /// Computes `len` elements. Returns [`NO_FAULT`], or the first element that has no result, by [`fault_key`].
+    /// Computes `len` elements. Returns [`NO_FAULT`], or the first element that has no result, by
+    /// [`fault_key`].
     ///
     /// # Safety
     /// As for [`TileFn`], for each operand and each result.
     unsafe fn run(&self, level: Level, from: &[*const u8; N], to: &[*mut u8; M], len: usize) -> usize;
 
-    /// Whether `run` reads every operand of an element before it writes any result of it, so that a result may be where an operand is.
+    /// Whether `run` reads every operand of an element before it writes any result of it, so that a result
+    /// may be where an operand is.
     fn reads_before_it_writes(&self, level: Level) -> bool {
         let _ = level;
         false
     }
 
-    /// [`Body::run`] with results written past the caches, if the body can do that; else `false`, and nothing is written.
+    /// [`Body::run`] with results written past the caches, if the body can do that; else `false`, and nothing
+    /// is written.
     ///
     /// # Safety
     /// As for [`Body::run`].
@@ -53,7 +59,8 @@ pub(super) trait Body<const N: usize, const M: usize>: Sync {
     }
 }
 
-/// An element without a result, and the step of the program that failed: the first element, and of that the first step, is least.
+/// An element without a result, and the step of the program that failed: the first element, and of that the
+/// first step, is least.
 pub(super) const fn fault_key(element: usize, step: usize) -> usize {
     (element << STEP_BITS) | step
 }
@@ -90,9 +97,10 @@ impl Body<3, 1> for Single {
 /// The error is the first element that has no result; all others are written all the same.
 ///
 /// # Safety
-/// Every operand has an element of the op's types at each index of `shape`, aligned; `output` is writable for as many elements of
-/// `output_size` bytes as `shape` has, aligned, and overlaps no operand but those that are dense, start where it does and have
-/// elements of its size. `inputs` are as many as the op reads, at most three.
+/// Every operand has an element of the op's types at each index of `shape`, aligned; `output` is writable for
+/// as many elements of `output_size` bytes as `shape` has, aligned, and overlaps no operand but those that
+/// are dense, start where it does and have elements of its size. `inputs` are as many as the op reads, at
+/// most three.
 pub unsafe fn run(
     exec: &Exec<'_>,
     op: TileFn,
@@ -171,7 +179,8 @@ pub(super) unsafe fn run_body<const N: usize, const M: usize, B: Body<N, M>>(
 enum Store {
     /// The body writes them there.
     Direct,
-    /// The body writes a tile, which is copied there: the place may be that of an operand, which has been read by then.
+    /// The body writes a tile, which is copied there: the place may be that of an operand, which has been
+    /// read by then.
     Buffered,
     /// The same past the caches, which results of such a size would only sweep.
     Streaming,
@@ -237,7 +246,8 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
         let mut position = Position::at(walk, first);
         for (k, input) in self.inputs.iter().enumerate() {
             if plan.feeds[k] == Feed::Periodic {
-                // SAFETY: a tile holds `self.tile` elements of any operand, and the operand has a whole period.
+                // SAFETY: a tile holds `self.tile` elements of any operand, and the operand has a whole
+                // period.
                 unsafe { tiles[k].fill_periodic(walk.period(k).unwrap_or(1), input, first, self.tile) };
             }
         }

@@ -26,7 +26,8 @@ impl Tile {
         self.0.as_mut_ptr().cast()
     }
 
-    /// Spreads a scalar, or an operand that repeats, over the tile, beginning at the phase of element `first`.
+    /// Spreads a scalar, or an operand that repeats, over the tile, beginning at the phase of element
+    /// `first`.
     ///
     /// # Safety
     /// The operand has `period` elements in a row, and `room` of them fit the tile.

@@ -1,7 +1,9 @@
-//! Several elementwise ops in one pass: each step of a [`Program`] runs on a tile that stays in the first-level cache.
+//! Several elementwise ops in one pass: each step of a [`Program`] runs on a tile that stays in the
+//! first-level cache.
 //!
-//! A program is compiled to a list of tile functions and places: an input's run, a slot of scratch memory, a constant spread over a tile,
-//! or the result itself. A slot is used again once its value has had its last reader.
+//! A program is compiled to a list of tile functions and places: an input's run, a slot of scratch memory, a
+//! constant spread over a tile, or the result itself. A slot is used again once its value has had its last
+//! reader.
 
 use super::chain::Chain;
 use super::engine::{Body, NoResult, Operand, Target, fault_key, run_body};
@@ -60,7 +62,8 @@ pub struct FusedKernel {
     tile: usize,
     /// Bytes of a slot.
     slot_bytes: usize,
-    /// Bytes of each input's next tile that are asked for during each step; 0 if the steps are too few to hide that.
+    /// Bytes of each input's next tile that are asked for during each step; 0 if the steps are too few to
+    /// hide that.
     fetched: usize,
     /// Bytes of an element of each input and of each output.
     input_sizes: Vec<usize>,
@@ -68,7 +71,8 @@ pub struct FusedKernel {
 }
 
 impl FusedKernel {
-    /// The program with its tile functions; `None` if some step has none, or if more values are alive at once than fit a cache.
+    /// The program with its tile functions; `None` if some step has none, or if more values are alive at once
+    /// than fit a cache.
     pub fn new(program: &Program) -> Option<FusedKernel> {
         let inputs = program.inputs().len();
         let registers = inputs + program.steps().len();
@@ -106,7 +110,8 @@ impl FusedKernel {
             for (slot, register) in reads.iter_mut().zip(step.reads()) {
                 *slot = places[register.index()]?;
             }
-            // The result's slot is taken before those of its operands are freed: a tile function's result overlaps no operand.
+            // The result's slot is taken before those of its operands are freed: a tile function's result
+            // overlaps no operand.
             let writes = *places[result].get_or_insert_with(|| {
                 Place::Slot(free.pop().unwrap_or_else(|| {
                     slots += 1;
@@ -176,8 +181,9 @@ impl FusedKernel {
 }
 
 impl FusedKernel {
-    /// Asks for part `number` of what each input has at `element`, where its next tile begins. Processors fetch ahead within a page,
-    /// but a tile is a page, and is gone through step by step before the next one is looked at.
+    /// Asks for part `number` of what each input has at `element`, where its next tile begins. Processors
+    /// fetch ahead within a page, but a tile is a page, and is gone through step by step before the next one
+    /// is looked at.
     #[inline(always)]
     fn fetch_part(&self, number: usize, from: &[*const u8; MAX], element: usize) {
         let first = number * self.fetched;
@@ -206,8 +212,8 @@ fn spread_over_tile(value: Scalar, count: usize) -> [u64; TILE_BYTES / 8] {
     let mut tile = [0u64; TILE_BYTES / 8];
     let element = [value.bits()];
     let size = value.dtype().size();
-    // SAFETY: an element is the first bytes of its bits (this crate's memory is little-endian, as its x86 and ARM targets are),
-    // and a tile has room for `count` elements of any dtype.
+    // SAFETY: an element is the first bytes of its bits (this crate's memory is little-endian, as its x86 and
+    // ARM targets are), and a tile has room for `count` elements of any dtype.
     unsafe { spread(element.as_ptr().cast(), size, tile.as_mut_ptr().cast(), count) };
     tile
 }
@@ -260,8 +266,8 @@ impl Body<MAX, MAX> for Evaluation<'_> {
                 for (number, step) in kernel.steps.iter().enumerate() {
                     kernel.fetch_part(number, from, done + count);
                     let reads = step.reads.map(|read| at(read).cast_const());
-                    // SAFETY: inputs and outputs have `len` elements by the caller's promise, slots and constants a tile; a
-                    // step's result has a place that none of its operands has.
+                    // SAFETY: inputs and outputs have `len` elements by the caller's promise, slots and
+                    // constants a tile; a step's result has a place that none of its operands has.
                     let found = unsafe { (step.op)(level, step.params, reads, at(step.writes), count) };
                     if found != NO_FAULT {
                         fault = fault.min(fault_key(done + found, step.step));

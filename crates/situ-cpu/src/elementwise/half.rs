@@ -1,6 +1,7 @@
 //! Elementwise ops on f16 and bf16: tile by tile to f32, the function of f32, and each result rounded once.
 //!
-//! Functions of f32 are called, not compiled again: there are two dtypes and no more code for them than the conversions.
+//! Functions of f32 are called, not compiled again: there are two dtypes and no more code for them than the
+//! conversions.
 
 use super::cast::cast;
 use super::tile::{NO_FAULT, Params, TileFn};
@@ -16,7 +17,8 @@ use std::mem::MaybeUninit;
 /// Elements that are converted at a time; all tiles of them stay in the first-level cache.
 const BLOCK: usize = 512;
 
-/// An array of a function's instances by their number. A tile function has no room to remember which kind it is of: its type does.
+/// An array of a function's instances by their number. A tile function has no room to remember which kind it
+/// is of: its type does.
 macro_rules! numbered {
     ($name:ident $half:ty: $($n:literal)*) => {
         [$($name::<$half, $n> as TileFn),*]
@@ -41,7 +43,8 @@ pub(super) fn binary(kind: BinaryKind, dtype: DType) -> Option<TileFn> {
     list.get(BinaryKind::ALL.iter().position(|k| *k == kind)?).copied()
 }
 
-/// The conversion to any dtype: f32 holds every float of 16 bits, so that the second step is the only one that rounds.
+/// The conversion to any dtype: f32 holds every float of 16 bits, so that the second step is the only one
+/// that rounds.
 pub(super) fn cast_from(from: DType, to: DType) -> TileFn {
     let list = if from == DType::F16 { numbered!(cast_tile f16) } else { numbered!(cast_tile bf16) };
     list[to as usize]
@@ -115,7 +118,8 @@ unsafe fn cast_tile<H: Half, const TO: usize>(
     NO_FAULT
 }
 
-/// A function of f32 on elements of 16 bits; its results are rounded, or, where `rounded` is `None`, bytes that are written as they are.
+/// A function of f32 on elements of 16 bits; its results are rounded, or, where `rounded` is `None`, bytes
+/// that are written as they are.
 ///
 /// # Safety
 /// As for [`TileFn`]; the function has N inputs.
@@ -133,8 +137,8 @@ unsafe fn through<H: Half, const N: usize>(
         let mut wide = [[MaybeUninit::<f32>::uninit(); BLOCK]; N];
         let mut result = [MaybeUninit::<f32>::uninit(); BLOCK];
         let mut reads = [std::ptr::null(); 3];
-        // SAFETY: the caller's promise for inputs and output, of which `count` elements are left; blocks have room for as many, and are
-        // written before they are read.
+        // SAFETY: the caller's promise for inputs and output, of which `count` elements are left; blocks have
+        // room for as many, and are written before they are read.
         unsafe {
             for ((wide, read), input) in wide.iter_mut().zip(&mut reads).zip(inputs) {
                 H::widen(

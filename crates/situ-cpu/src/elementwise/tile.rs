@@ -1,4 +1,5 @@
-//! Tile functions: an op on a dense run of elements, with its types erased so that the engine is compiled once.
+//! Tile functions: an op on a dense run of elements, with its types erased so that the engine is compiled
+//! once.
 
 use crate::level::{Isa, Level};
 use crate::{multiversion, stream};
@@ -10,12 +11,12 @@ pub type Params = [f64; 2];
 /// What a tile function returns where every element was fine.
 pub const NO_FAULT: usize = usize::MAX;
 
-/// Applies an op to `len` elements of each input and writes `len` results. Returns the index of the first element that has no
-/// result (an integer divided by zero), or [`NO_FAULT`]; such elements are written as 0.
+/// Applies an op to `len` elements of each input and writes `len` results. Returns the index of the first
+/// element that has no result (an integer divided by zero), or [`NO_FAULT`]; such elements are written as 0.
 ///
 /// # Safety
-/// Inputs are readable and the output is writable for `len` elements of the types the function was made for, aligned for them;
-/// the output overlaps no input. Inputs that the op does not have are ignored.
+/// Inputs are readable and the output is writable for `len` elements of the types the function was made for,
+/// aligned for them; the output overlaps no input. Inputs that the op does not have are ignored.
 pub type TileFn =
     unsafe fn(level: Level, params: Params, inputs: [*const u8; 3], output: *mut u8, len: usize) -> usize;
 
@@ -29,7 +30,8 @@ pub trait Map1<A: Copy>: Copy {
     fn new(params: Params) -> Self;
     /// Its value.
     fn eval<I: Isa>(self, a: A) -> Self::Out;
-    /// Writes the values of the first elements where a level has a way of its own for many of them; says how many those are.
+    /// Writes the values of the first elements where a level has a way of its own for many of them; says how
+    /// many those are.
     #[inline(always)]
     fn first<I: Isa>(self, inputs: &[A], outputs: &mut [MaybeUninit<Self::Out>]) -> usize {
         let _ = (inputs, outputs);
@@ -60,17 +62,20 @@ pub trait Map2<A: Copy, B: Copy>: Copy + Default {
     const CAN_FAIL: bool = false;
 }
 
-/// Elements that dear functions are padded to, so that no element is left to a scalar loop. At least any vector of any level.
+/// Elements that dear functions are padded to, so that no element is left to a scalar loop. At least any
+/// vector of any level.
 const PAD: usize = 16;
 
-/// Runs longer than this come from memory in place, not from a tile in the first-level cache: lines are asked for ahead of their use.
+/// Runs longer than this come from memory in place, not from a tile in the first-level cache: lines are asked
+/// for ahead of their use.
 const FAR_ELEMENTS: usize = 4096;
 /// Elements of a run that are taken together then: a cache line of the commonest size.
 const TOGETHER: usize = 16;
 /// How far ahead, in elements.
 const AHEAD: usize = 256;
 
-/// Whether a run of so many elements is worth asking for ahead. Of small elements a step is too little of a line.
+/// Whether a run of so many elements is worth asking for ahead. Of small elements a step is too little of a
+/// line.
 #[inline(always)]
 fn is_far<T>(len: usize) -> bool {
     len > FAR_ELEMENTS && size_of::<T>() >= 4

@@ -86,7 +86,8 @@ fn integer<T: Integer>(kind: UnaryKind) -> Option<TileFn> {
 
 /// The integer dtypes; arithmetic wraps.
 pub(super) trait Integer: Copy + PartialOrd + Send + Sync + 'static {
-    /// The integer of the same size that stands for it where the sign makes no difference to the bits: sums, products, equality.
+    /// The integer of the same size that stands for it where the sign makes no difference to the bits: sums,
+    /// products, equality.
     type Wrapping: Integer;
     const ZERO: Self;
     const ONE: Self;
@@ -224,7 +225,8 @@ impl TruthByte for u8 {
     }
 }
 
-/// Sine and cosine of huge arguments need a reduction that vectors do not have: those elements are done again, one by one.
+/// Sine and cosine of huge arguments need a reduction that vectors do not have: those elements are done
+/// again, one by one.
 macro_rules! trigonometric {
     ($($name:ident $method:ident $wide:path;)*) => {$(
         #[derive(Clone, Copy)]

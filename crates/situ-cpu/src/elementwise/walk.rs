@@ -1,9 +1,10 @@
-//! Walking several operands in step: their common shape with as few dimensions as their strides allow, and a position in it.
+//! Walking several operands in step: their common shape with as few dimensions as their strides allow, and a
+//! position in it.
 
 use situ_core::MAX_RANK;
 
-/// A shape with the strides of each of at most `N` operands, in elements. Dimensions of size 1 are gone, and neighbours that every operand lays out
-/// as one are merged.
+/// A shape with the strides of each of at most `N` operands, in elements. Dimensions of size 1 are gone, and
+/// neighbours that every operand lays out as one are merged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk<const N: usize> {
     pub(super) rank: usize,
@@ -56,8 +57,8 @@ impl<const N: usize> Walk<N> {
         self.strides[k][self.rank - 1]
     }
 
-    /// Operand `k` repeats every so many elements, and is dense within: the whole length for a dense operand, 1 for a scalar.
-    /// `None` if it does neither.
+    /// Operand `k` repeats every so many elements, and is dense within: the whole length for a dense operand,
+    /// 1 for a scalar. `None` if it does neither.
     pub(super) fn period(&self, k: usize) -> Option<usize> {
         let mut axis = self.rank;
         let mut dense = 1;

@@ -154,8 +154,8 @@ fn run<T: Number>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let out = start(&call.outputs[0]).cast::<T>();
     if plan.what == What::ByFilter {
         let by_filter = ByFilter { images: first, upstream: second, out, memory, ..plan.by_filter() };
-        // SAFETY: the sizes are those that the op's rule inferred from these inputs, all dense; the workspace has room for what
-        // `memory` says.
+        // SAFETY: the sizes are those that the op's rule inferred from these inputs, all dense; the workspace
+        // has room for what `memory` says.
         unsafe { convolve::by_filter(exec, &by_filter) };
         return Ok(());
     }

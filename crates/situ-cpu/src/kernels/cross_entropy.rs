@@ -1,4 +1,5 @@
-//! Cross-entropy of logits with labels as weights, or as class numbers; f32 and f64, class numbers i32 or i64.
+//! Cross-entropy of logits with labels as weights, or as class numbers; f32 and f64, class numbers i32 or
+//! i64.
 
 use super::{CpuKernel, start};
 use crate::exec::Exec;
@@ -43,7 +44,8 @@ fn sparse<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let ([logits, labels], [output]) = (call.inputs, call.outputs) else { return Err(super::refused(call)) };
     let (count, columns) = rows(logits);
     let (x, y) = (start(logits).cast::<T>(), start(output).cast::<T>());
-    // SAFETY: all are dense; labels and output have an element for each row of logits. The rule allows no other labels.
+    // SAFETY: all are dense; labels and output have an element for each row of logits. The rule allows no
+    // other labels.
     let done = unsafe {
         match labels.dtype {
             DType::I32 => sparse_cross_entropy::<T, i32>(exec, x, start(labels).cast(), y, count, columns),

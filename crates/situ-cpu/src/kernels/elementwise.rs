@@ -9,7 +9,8 @@ use situ_device::{Arg, Call, Registry};
 use situ_ir::ops::{BinaryKind, Unary};
 use situ_ir::{Op, OpKind, WorkClass};
 
-/// Elements worth a task of their own: cheap ops need more of them. Two such tasks take about 5 µs with AVX-512.
+/// Elements worth a task of their own: cheap ops need more of them. Two such tasks take about 5 µs with
+/// AVX-512.
 const GRAIN_CHEAP: usize = 32 << 10;
 const GRAIN_DEAR: usize = 24 << 10;
 
@@ -58,8 +59,9 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
             broadcast.operands(call.inputs, shape)
         }
     };
-    // SAFETY: shapes and dtypes were inferred for this op, so every operand has an element at each index of the result under
-    // these strides; the output is dense memory of its own, or that of an operand which lies as it does.
+    // SAFETY: shapes and dtypes were inferred for this op, so every operand has an element at each index of
+    // the result under these strides; the output is dense memory of its own, or that of an operand which lies
+    // as it does.
     let done =
         unsafe { elementwise::run(exec, f, params, shape, &inputs, start(out), out.dtype.size(), grain) };
     done.map_err(|NoResult { element, .. }| no_result(call, call.op.name(), element))
@@ -77,7 +79,8 @@ pub(super) fn in_place(exec: &Exec<'_>, op: Unary, tensor: &Arg<'_>) {
         for at in (from..to).step_by(TILE / size) {
             let count = (TILE / size).min(to - at);
             let here = first.get().wrapping_add(at * size);
-            // SAFETY: the tensor is dense and has `to` elements or more; no other task touches these; a copy has room for a tile.
+            // SAFETY: the tensor is dense and has `to` elements or more; no other task touches these; a copy
+            // has room for a tile.
             unsafe {
                 std::ptr::copy_nonoverlapping(here, copy.as_mut_ptr().cast(), count * size);
                 let read = copy.as_ptr().cast::<u8>();
@@ -135,7 +138,8 @@ pub(super) struct Operands<'a, const N: usize> {
 }
 
 impl<const N: usize> Operands<'_, N> {
-    /// The operands of a call where all are dense and of the result's shape: most often, and then no strides are worked out.
+    /// The operands of a call where all are dense and of the result's shape: most often, and then no strides
+    /// are worked out.
     pub(super) fn dense(inputs: &[Arg<'_>], shape: &Shape) -> Option<Operands<'static, N>> {
         if inputs.len() > N || !inputs.iter().all(|i| i.layout.shape() == shape && i.layout.is_dense()) {
             return None;

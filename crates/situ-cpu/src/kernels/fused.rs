@@ -1,7 +1,7 @@
 //! Fused elementwise programs, step by step on tiles that stay in cache; every dtype.
 //!
-//! A program is compiled when it is first seen, and what it was compiled to is kept with the program: a plan's programs stay compiled for as
-//! long as the plan, however many there are.
+//! A program is compiled when it is first seen, and what it was compiled to is kept with the program: a
+//! plan's programs stay compiled for as long as the plan, however many there are.
 
 use super::elementwise::{Broadcast, no_result};
 use super::{CpuKernel, start};
@@ -39,8 +39,8 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     }
     let grain = if shape.elements() >= FAR { GRAIN_FAR } else { GRAIN };
     let broadcast = Broadcast::<{ Program::MAX_BINDINGS }>::new(call.inputs, shape);
-    // SAFETY: shapes and dtypes were inferred for this program, so every operand has an element at each index of the result
-    // under these strides; outputs are dense memory of their own.
+    // SAFETY: shapes and dtypes were inferred for this program, so every operand has an element at each index
+    // of the result under these strides; outputs are dense memory of their own.
     let done = unsafe {
         kernel.run(
             exec,

@@ -76,7 +76,8 @@ unsafe fn half_range<H: Half>(exec: &Exec<'_>, op: &Range, to: *mut H) -> Result
 fn eye(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let (Op::Eye(op), [output]) = (call.op, call.outputs) else { return Err(super::refused(call)) };
     let one = Scalar::of(op.dtype, 1.0).bits();
-    // SAFETY: the output is dense memory of its own with so many rows and columns; zero is zero bits in every dtype.
+    // SAFETY: the output is dense memory of its own with so many rows and columns; zero is zero bits in every
+    // dtype.
     unsafe { movement::eye(exec, op.dtype.size(), op.rows, op.columns, one, start(output)) };
     Ok(())
 }

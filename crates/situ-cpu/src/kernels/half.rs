@@ -1,5 +1,6 @@
-//! f16 and bf16 where kernels compute in f32: operands are converted to f32 in the workspace, the kernel of f32 runs on them, and its
-//! results are rounded, once. So every sum is made in f32, and no kernel is compiled again.
+//! f16 and bf16 where kernels compute in f32: operands are converted to f32 in the workspace, the kernel of
+//! f32 runs on them, and its results are rounded, once. So every sum is made in f32, and no kernel is
+//! compiled again.
 
 use super::{CpuKernel, start};
 use crate::exec::{Exec, Shared};
@@ -20,8 +21,8 @@ const HALVES: [DType; 2] = [DType::F16, DType::BF16];
 /// Registers for f16 and bf16 the kernel of f32 of every op that has no kernel of its own for them.
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
     for kind in OpKind::ALL {
-        // In one pass the product would be rounded once where its parts, one after another, round twice: a function would not compute what
-        // its ops compute.
+        // In one pass the product would be rounded once where its parts, one after another, round twice: a
+        // function would not compute what its ops compute.
         if *kind == OpKind::MatmulBias {
             continue;
         }

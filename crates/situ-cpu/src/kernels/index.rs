@@ -74,8 +74,8 @@ fn gather(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
         axis: (shape[axis], strides[axis]),
         slice: shape[axis + 1..].iter().product(),
     };
-    // SAFETY: slices are runs, by `gather_accepts`; the rule allows indices of these two dtypes only; the output is dense memory of
-    // its own with a slice for each outer place and index.
+    // SAFETY: slices are runs, by `gather_accepts`; the rule allows indices of these two dtypes only; the
+    // output is dense memory of its own with a slice for each outer place and index.
     let done = unsafe {
         match at.dtype {
             DType::I32 => movement::gather(exec, from, indices::<i32>(at), start(output)),
@@ -108,8 +108,9 @@ fn scatter_add<T: Summand>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     };
     let from = Source { start: start(data), shape, strides: data.layout.strides() };
     let (to, updates) = (start(output).cast::<T>(), start(updates).cast::<T>().cast_const());
-    // SAFETY: the kernel is registered for the dtype of `T`; the output is dense memory of its own in the data's shape; indices are of
-    // one of these two dtypes, and the rule has checked that updates are a slice for each outer place and index.
+    // SAFETY: the kernel is registered for the dtype of `T`; the output is dense memory of its own in the
+    // data's shape; indices are of one of these two dtypes, and the rule has checked that updates are a slice
+    // for each outer place and index.
     let done = unsafe {
         movement::copy(exec, size_of::<T>(), from, to.cast());
         match at.dtype {
@@ -125,7 +126,8 @@ fn one_hot(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
         return Err(super::refused(call));
     };
     let (size, values) = (output.dtype.size(), [op.on.bits(), op.off.bits()]);
-    // SAFETY: indices are dense, of one of these two dtypes; the output is dense memory of its own with a row for each.
+    // SAFETY: indices are dense, of one of these two dtypes; the output is dense memory of its own with a row
+    // for each.
     unsafe {
         match at.dtype {
             DType::I32 => movement::one_hot(exec, size, indices::<i32>(at), op.depth, values, start(output)),

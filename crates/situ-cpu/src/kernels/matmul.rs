@@ -1,5 +1,6 @@
-//! Matrix products on [`crate::matmul`]; numbers of any dtype. Sides of any strides are read in place. With a bias and an
-//! activation behind them (f32 and f64): the bias and relu on the way out, other activations in one more pass, tile by tile.
+//! Matrix products on [`crate::matmul`]; numbers of any dtype. Sides of any strides are read in place. With a
+//! bias and an activation behind them (f32 and f64): the bias and relu on the way out, other activations in
+//! one more pass, tile by tile.
 
 use super::{CpuKernel, start};
 use crate::exec::Exec;
@@ -116,8 +117,8 @@ fn product<T: Element>(exec: &Exec<'_>, call: &Call<'_>, op: &Matmul, epilogue: 
         listed = offsets(&batch, &strides_a, &strides_b);
         product.batch = &listed;
     }
-    // SAFETY: the sizes are those that the op's rule inferred from these layouts, so every element is within its tensor; the
-    // output is dense memory of its own, and the workspace is this call's.
+    // SAFETY: the sizes are those that the op's rule inferred from these layouts, so every element is within
+    // its tensor; the output is dense memory of its own, and the workspace is this call's.
     unsafe { matmul(exec.level, exec.threads, &product) };
     Ok(())
 }

@@ -86,7 +86,8 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     registry
 }
 
-/// The error of a kernel that was handed an op, or operands, that it is not for: what chose it is wrong, and nothing was computed.
+/// The error of a kernel that was handed an op, or operands, that it is not for: what chose it is wrong, and
+/// nothing was computed.
 #[cold]
 pub(crate) fn refused(call: &Call<'_>) -> Error {
     Error::argument(
@@ -103,8 +104,9 @@ pub(crate) fn refused(call: &Call<'_>) -> Error {
 
 /// The address of a tensor's first element.
 ///
-/// A CPU device is only ever given blocks of its own, which are addressable; null stands for the impossible and is never read,
-/// because no kernel touches memory of an empty tensor and every other block has an address.
+/// A CPU device is only ever given blocks of its own, which are addressable; null stands for the impossible
+/// and is never read, because no kernel touches memory of an empty tensor and every other block has an
+/// address.
 pub(crate) fn start(arg: &Arg<'_>) -> *mut u8 {
     match arg.region.host() {
         Some(base) => base.as_ptr().wrapping_add(arg.layout.offset() * arg.dtype.size()),

@@ -29,7 +29,8 @@ fn concat(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let (Op::Concat(op), [output]) = (call.op, call.outputs) else { return Err(super::refused(call)) };
     let sources: Vec<Source<'_>> = call.inputs.iter().map(source).collect();
     let shape = output.layout.shape();
-    // SAFETY: the rule has checked that the inputs are the output cut along the axis; the output is dense memory of its own.
+    // SAFETY: the rule has checked that the inputs are the output cut along the axis; the output is dense
+    // memory of its own.
     unsafe {
         movement::concat(exec, output.dtype.size(), usize::from(op.axis), &sources, shape, start(output));
     }

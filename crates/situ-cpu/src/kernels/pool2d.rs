@@ -33,7 +33,8 @@ fn offset(strides: [usize; 4], channels: usize, number: usize) -> usize {
     number / channels * strides[0] + number % channels * strides[1]
 }
 
-/// The pixels of a window's axis that are within the image: from, to (exclusive), and the position of the first.
+/// The pixels of a window's axis that are within the image: from, to (exclusive), and the position of the
+/// first.
 #[derive(Clone, Copy)]
 struct Span {
     first: usize,
@@ -163,7 +164,8 @@ fn forward<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
         return Ok(());
     }
     pooling.planes(exec, |source, target| {
-        // SAFETY: planes are within their images, spans within planes; every plane of the output is one task's.
+        // SAFETY: planes are within their images, spans within planes; every plane of the output is one
+        // task's.
         unsafe {
             let x = pooling.plane(true, from.get().add(source));
             let y = pooling.plane(false, to.get().add(target));

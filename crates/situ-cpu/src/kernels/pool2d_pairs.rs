@@ -1,4 +1,5 @@
-//! The commonest pooling of all: the maximum of 2×2 pixels side by side, of images with channels first. Rows of windows are vectors.
+//! The commonest pooling of all: the maximum of 2×2 pixels side by side, of images with channels first. Rows
+//! of windows are vectors.
 
 use crate::level::Level;
 use crate::math::Float;
@@ -12,7 +13,8 @@ fn is_better<T: Float>(value: T, held: T) -> bool {
     (value > held) | (value.is_nan() & !held.is_nan())
 }
 
-/// The maxima of a plane of `width` pixels a row, of which windows cover `2 · columns`; `out` has a row of `columns` for each two of `x`.
+/// The maxima of a plane of `width` pixels a row, of which windows cover `2 · columns`; `out` has a row of
+/// `columns` for each two of `x`.
 #[inline]
 pub(super) fn largest_of_pairs<T: Float>(level: Level, x: &[T], width: usize, columns: usize, out: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
@@ -116,7 +118,8 @@ multiversion! {
 /// Windows that are done at a time.
 const PART: usize = 32;
 
-/// What the four pixels of each window get. In arrays of their own: loops that read and write few places become vectors.
+/// What the four pixels of each window get. In arrays of their own: loops that read and write few places
+/// become vectors.
 #[inline(always)]
 fn shares<T: Float>(top: &[T], bottom: &[T], upstream: &[T]) -> [[T; PART]; 4] {
     let mut shares = [[T::ZERO; PART]; 4];

@@ -1,5 +1,5 @@
-//! [`pool2d_pairs`](super::pool2d_pairs) of f32 in registers of AVX-512: sixteen windows at a time. The compiler takes pixels of a row apart
-//! through memory; here they are taken apart in registers.
+//! [`pool2d_pairs`](super::pool2d_pairs) of f32 in registers of AVX-512: sixteen windows at a time. The
+//! compiler takes pixels of a row apart through memory; here they are taken apart in registers.
 
 use std::arch::x86_64::*;
 
@@ -57,7 +57,8 @@ unsafe fn load(top: *const f32, bottom: *const f32, count: usize) -> Pixels {
 /// The maxima of a plane.
 ///
 /// # Safety
-/// The processor has AVX-512 F. `x` has two rows of `width` pixels for each row of `columns` results, and as many pixels of a row are there.
+/// The processor has AVX-512 F. `x` has two rows of `width` pixels for each row of `columns` results, and as
+/// many pixels of a row are there.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn largest(x: &[f32], width: usize, columns: usize, out: &mut [f32]) {
     for (rows, out) in x.chunks_exact(2 * width).zip(out.chunks_exact_mut(columns)) {
@@ -94,9 +95,11 @@ pub(super) unsafe fn back_to_largest(
         for at in (0..columns).step_by(LANES) {
             let count = LANES.min(columns - at);
             let last = at + count == columns;
-            // Pixels of a row that no window has are zero: they go with the last windows, as far as there are lanes.
+            // Pixels of a row that no window has are zero: they go with the last windows, as far as there are
+            // lanes.
             let pixels = if last { (width - 2 * at).min(2 * LANES) } else { 2 * count };
-            // SAFETY: the windows are within the rows; lanes beyond them have no gradient, so that what is written there is zero.
+            // SAFETY: the windows are within the rows; lanes beyond them have no gradient, so that what is
+            // written there is zero.
             unsafe {
                 let top = x.as_ptr().add(2 * at);
                 let [a, b, c, d] = load(top, top.add(width), count);

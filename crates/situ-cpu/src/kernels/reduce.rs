@@ -1,9 +1,9 @@
 //! Reductions over any axes, on the primitives of [`crate::reduce`], and running sums.
 //!
-//! Numbers for sum, prod, max, min, argmax and argmin; floats for mean; bool for any and all: whatever the op's
-//! rule lets through. A layout that is a permutation without gaps is read in place where the result does not have to be
-//! transposed, and does not depend on the order of memory, as sums of floats and the sign of the larger zero do; others are made
-//! dense first. So the same numbers give the same bits, however they lie.
+//! Numbers for sum, prod, max, min, argmax and argmin; floats for mean; bool for any and all: whatever the
+//! op's rule lets through. A layout that is a permutation without gaps is read in place where the result does
+//! not have to be transposed, and does not depend on the order of memory, as sums of floats and the sign of
+//! the larger zero do; others are made dense first. So the same numbers give the same bits, however they lie.
 
 use super::{CpuKernel, start};
 use crate::elementwise::{self, Operand, cast::cast};
@@ -50,7 +50,8 @@ fn fits(kind: ReduceKind, groups: &Groups) -> bool {
     groups.reductions() <= 1 || !matches!(kind, ReduceKind::ArgMax | ReduceKind::ArgMin)
 }
 
-/// Room for the results between one group of axes and the next; for positions, for a copy in which the reduced axes lie together.
+/// Room for the results between one group of axes and the next; for positions, for a copy in which the
+/// reduced axes lie together.
 fn workspace(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
     let (Op::Reduce(op), [input]) = (op, inputs) else { return 0 };
     let Some(groups) = Groups::new(&Layout::dense(input.shape), op.axes) else { return 0 };
@@ -60,7 +61,8 @@ fn workspace(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
     between(&groups).iter().sum::<usize>() * input.dtype.size()
 }
 
-/// Elements after the first reduction, and after the second, where more follow: later ones use the two places in turn.
+/// Elements after the first reduction, and after the second, where more follow: later ones use the two places
+/// in turn.
 fn between(groups: &Groups) -> [usize; 2] {
     let mut room = [0; 2];
     let mut left = *groups;
@@ -141,7 +143,8 @@ fn staged<T: Copy + Send + Sync + 'static, R: Reducer<T>>(exec: &Exec<'_>, call:
     let Some(mut groups) = Groups::new(input.layout, axes) else { return };
     let output_start = start(output).cast::<T>();
     if groups.reductions() == 0 {
-        // SAFETY: nothing is reduced, so both have the same elements in the same order, in memory of their own.
+        // SAFETY: nothing is reduced, so both have the same elements in the same order, in memory of their
+        // own.
         return unsafe {
             std::ptr::copy_nonoverlapping(
                 start(input).cast::<T>(),
@@ -158,8 +161,8 @@ fn staged<T: Copy + Send + Sync + 'static, R: Reducer<T>>(exec: &Exec<'_>, call:
     let mut stage = 0;
     while let Some((extent, left)) = groups.innermost() {
         let to = if left.reductions() == 0 { output_start } else { places[stage % 2] };
-        // SAFETY: `from` holds what the last stage wrote, or the input; `to` is the output, or a place in the workspace that was
-        // sized for it and is not the one just read.
+        // SAFETY: `from` holds what the last stage wrote, or the input; `to` is the output, or a place in the
+        // workspace that was sized for it and is not the one just read.
         unsafe { reduce::<T, R>(exec, from, to, extent) };
         from = to;
         groups = left;
@@ -186,7 +189,8 @@ fn positions<T: Copy + PartialOrd + Send + Sync + 'static>(
         // SAFETY: the output is dense memory of its own.
         return unsafe { std::slice::from_raw_parts_mut(to, output.layout.shape().elements()).fill(0) };
     }
-    // The reduced axes are brought together behind the kept ones; an element's number among them is then its place in a row.
+    // The reduced axes are brought together behind the kept ones; an element's number among them is then its
+    // place in a row.
     let Some(copy) = call.workspace.and_then(|region| region.host()) else { return };
     let copy = copy.as_ptr().cast::<T>();
     let order = (0..shape.rank()).filter(|a| !axes.contains(*a)).chain(axes.iter());
@@ -246,7 +250,8 @@ running! {
     u16, u16, |a, b| a.wrapping_add(b);
 }
 
-/// Running sums along an axis. Neighbouring rows go along it together, as many as a task has: each is added up in order, by one task.
+/// Running sums along an axis. Neighbouring rows go along it together, as many as a task has: each is added
+/// up in order, by one task.
 fn running<T: Running>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     const TOGETHER: usize = 64;
     let (Op::Cumsum(op), [input], [output]) = (call.op, call.inputs, call.outputs) else {
@@ -271,8 +276,9 @@ fn running<T: Running>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
                 let along = if op.reverse { length - 1 - step } else { step };
                 let at = (task / blocks * length + along) * inner + column;
                 for (n, sum) in sums[..width].iter_mut().enumerate() {
-                    // SAFETY: both tensors are dense and of one shape, in memory of their own, and the place is one of it: `task / blocks` is below
-                    // `outer`, `along` below `length` and `column + n` below `inner`. No other task writes there.
+                    // SAFETY: both tensors are dense and of one shape, in memory of their own, and the place
+                    // is one of it: `task / blocks` is below `outer`, `along` below `length` and `column + n`
+                    // below `inner`. No other task writes there.
                     unsafe {
                         let after = T::plus(*sum, *from.get().add(at + n));
                         to.get().add(at + n).write(T::of(if op.exclusive { *sum } else { after }));

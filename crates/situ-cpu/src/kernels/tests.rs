@@ -1,4 +1,5 @@
-//! Kernels through the seam, as the runtime calls them: found, given workspace and layouts they accept, launched.
+//! Kernels through the seam, as the runtime calls them: found, given workspace and layouts they accept,
+//! launched.
 
 use crate::level::Level;
 use situ_core::{Axes, Budget, DType, DeviceId, Layout, Real, Result, Shape, TensorType};
@@ -44,7 +45,8 @@ impl Held {
     }
 }
 
-/// Launches an op on tensors in layouts its kernel accepts; `None` where it has no kernel or refuses a layout.
+/// Launches an op on tensors in layouts its kernel accepts; `None` where it has no kernel or refuses a
+/// layout.
 fn launch<T: Copy + Default>(device: &dyn Device, op: &Op, inputs: &[&Held]) -> Option<Result<Vec<T>>> {
     let types: Vec<TensorType> = inputs.iter().map(|i| TensorType::new(i.dtype, *i.layout.shape())).collect();
     let outputs = op.infer(&types).unwrap();
@@ -308,7 +310,8 @@ fn products_of_any_batch_transpose_and_layout_are_right() {
         (dense(&[3, 4]), dense(&[6, 4, 5]), false, false),
         (dense(&[2, 1, 3, 4]), dense(&[7, 4, 5]), false, false),
         (dense(&[5, 4, 3]), dense(&[5, 6, 4]), true, true),
-        // Rows of a batch that do not lie evenly, a transposed view, every second column, and a batch in reverse.
+        // Rows of a batch that do not lie evenly, a transposed view, every second column, and a batch in
+        // reverse.
         (Layout::strided(shape(&[2, 3, 4]), &[20, 4, 1], 0), dense(&[4, 5]), false, false),
         (dense(&[4, 3]).permute(&[1, 0], shape(&[3, 4])), dense(&[4, 5]), false, false),
         (dense(&[3, 4]), Layout::strided(shape(&[4, 5]), &[10, 2], 1), false, false),

@@ -139,8 +139,8 @@ fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let states = op.states();
     exec.for_elements(count, GRAIN, |first, last| {
         let ([p, g, a, b], [out, x, y], length) = (inputs.get(), outputs.get(), last - first);
-        // SAFETY: all tensors are dense, with `count` elements, and there are as many of state as the op has; outputs are memory of their
-        // own; ranges do not overlap.
+        // SAFETY: all tensors are dense, with `count` elements, and there are as many of state as the op has;
+        // outputs are memory of their own; ranges do not overlap.
         let part = unsafe {
             let read = |from: *const T, there: bool| match there {
                 true => std::slice::from_raw_parts(from.add(first), length),

@@ -30,10 +30,12 @@ const FAR: [f32; 10] = [
     -0.00013243270223,
 ];
 
-/// The upper tail of the normal distribution, `Φ(-t)`, for `t` from 0 to 14.6; results that are denormal are flushed to 0.
+/// The upper tail of the normal distribution, `Φ(-t)`, for `t` from 0 to 14.6; results that are denormal are
+/// flushed to 0.
 #[inline(always)]
 pub fn normal_tail<I: Isa>(t: f32) -> f32 {
-    // e^(-t²/2) magnifies the rounding of t²: square so that what is rounded off is known, and multiply that in.
+    // e^(-t²/2) magnifies the rounding of t²: square so that what is rounded off is known, and multiply that
+    // in.
     let (square, rest) = if I::FMA {
         let square = t * t;
         (square, I::mul_add(t, t, -square))

@@ -1,4 +1,5 @@
-//! The exponential function: `x = n ln2 + r`, a polynomial for `e^r`, and the exponent put together from bits.
+//! The exponential function: `x = n ln2 + r`, a polynomial for `e^r`, and the exponent put together from
+//! bits.
 
 use super::horner;
 use crate::level::Isa;

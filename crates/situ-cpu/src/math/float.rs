@@ -39,12 +39,12 @@ pub trait Float:
     fn largest_in_row<I: Isa>(row: &[Self]) -> Self;
     /// Multiplies a row's elements by `factor`.
     fn scale_row<I: Isa>(row: &mut [Self], factor: Self);
-    /// Writes `e^(x - shift)` of a row, whose largest is `shift`, to `y`, which is as long; gives the sum, as a tree.
-    /// What lies `ahead` elements further on will be wanted soon.
+    /// Writes `e^(x - shift)` of a row, whose largest is `shift`, to `y`, which is as long; gives the sum, as
+    /// a tree. What lies `ahead` elements further on will be wanted soon.
     fn exponentials_row<I: Isa>(row: &[Self], shift: Self, y: &mut [MaybeUninit<Self>], ahead: usize)
     -> Self;
-    /// Writes [`Float::exp`] of the first elements to `y`, which is as long, where the level has a way that is quicker for many; says
-    /// how many those are.
+    /// Writes [`Float::exp`] of the first elements to `y`, which is as long, where the level has a way that
+    /// is quicker for many; says how many those are.
     fn exp_row<I: Isa>(row: &[Self], y: &mut [MaybeUninit<Self>]) -> usize;
     const INFINITY: Self;
     const NEG_INFINITY: Self;

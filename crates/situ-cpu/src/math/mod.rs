@@ -1,12 +1,13 @@
-//! Elementary functions as branch-free code that the compiler vectorises inside [`multiversion!`](crate::multiversion).
+//! Elementary functions as branch-free code that the compiler vectorises inside
+//! [`multiversion!`](crate::multiversion).
 //!
-//! Promises, for f32 (held by tests that sweep the whole range against f64): within 2 to 4 units in the last place (gelu: 6), right
-//! at ±0, ±inf, NaN, denormals and the ends of the range: `exp(-inf)` is 0, `exp(NaN)` is NaN, `log(0)` is -inf.
-//! f64 uses the standard library's scalar functions.
+//! Promises, for f32 (held by tests that sweep the whole range against f64): within 2 to 4 units in the last
+//! place (gelu: 6), right at ±0, ±inf, NaN, denormals and the ends of the range: `exp(-inf)` is 0, `exp(NaN)`
+//! is NaN, `log(0)` is -inf. f64 uses the standard library's scalar functions.
 //!
 //! Every function is `#[inline(always)]` and generic over an [`Isa`], because it must be compiled inside the
-//! function that enables the instructions. The coefficients are minimax fits of our own (Remez exchange, 50 digits), rounded
-//! to the precision they are used in.
+//! function that enables the instructions. The coefficients are minimax fits of our own (Remez exchange, 50
+//! digits), rounded to the precision they are used in.
 
 mod erf;
 pub(crate) mod exp;

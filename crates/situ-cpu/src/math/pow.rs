@@ -53,7 +53,8 @@ fn exp2<I: Isa>(x: f64) -> f32 {
     (horner_f64::<I, 8>(r, EXP2) * scale) as f32
 }
 
-/// `x^y` by IEEE 754: `x^0` and `1^y` are 1 even for NaN; a negative base needs an integer exponent, else NaN.
+/// `x^y` by IEEE 754: `x^0` and `1^y` are 1 even for NaN; a negative base needs an integer exponent, else
+/// NaN.
 #[inline(always)]
 pub fn pow<I: Isa>(x: f32, y: f32) -> f32 {
     let a = x.abs();

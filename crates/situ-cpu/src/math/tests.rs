@@ -39,7 +39,8 @@ fn sweep() -> Vec<f32> {
     values
 }
 
-/// The distance from the true value, in units in the last place of the f32 nearest to it; 0 for the same special value.
+/// The distance from the true value, in units in the last place of the f32 nearest to it; 0 for the same
+/// special value.
 fn ulps(got: f32, want: f64) -> f64 {
     let rounded = want as f32;
     if got.is_nan() || rounded.is_nan() {

@@ -3,7 +3,8 @@
 use super::horner;
 use crate::level::Isa;
 
-/// Up to this |x| the reduction is exact enough; beyond, results are meaningless and callers use [`f64::sin`] and `cos`.
+/// Up to this |x| the reduction is exact enough; beyond, results are meaningless and callers use [`f64::sin`]
+/// and `cos`.
 pub const TRIG_LIMIT: f32 = 1_048_576.0;
 
 const ROUND: f64 = 6_755_399_441_055_744.0;

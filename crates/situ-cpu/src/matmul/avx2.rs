@@ -1,6 +1,8 @@
-//! The kernels for AVX2 and FMA: 16 registers, of which a tile of 6 rows by 2 registers uses 12 for sums, 2 for B and 1 for A.
+//! The kernels for AVX2 and FMA: 16 registers, of which a tile of 6 rows by 2 registers uses 12 for sums, 2
+//! for B and 1 for A.
 //!
-//! Two multiply-adds start per cycle and each takes four, so any tile of at least 8 sums keeps the units busy.
+//! Two multiply-adds start per cycle and each takes four, so any tile of at least 8 sums keeps the units
+//! busy.
 
 use super::avx2_loop;
 use super::tile::{self, Tile};
@@ -19,8 +21,8 @@ pub(super) struct F64x4(__m256d);
 static MASK_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 static MASK_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
-// Each method below forwards to intrinsics that need AVX2 and FMA, which the trait's contract gives; the pointers are
-// the caller's promise, and the mask loads stay inside the tables because `count <= LANES`.
+// Each method below forwards to intrinsics that need AVX2 and FMA, which the trait's contract gives; the
+// pointers are the caller's promise, and the mask loads stay inside the tables because `count <= LANES`.
 impl Vector for F32x8 {
     type Elem = f32;
     const LANES: usize = 8;

@@ -1,8 +1,8 @@
 //! The inner loop of the AVX2 tiles that matter most, in assembly.
 //!
-//! A tile of 6 rows by 2 registers uses 15 of the 16 registers. With a prefetch in the loop the compiler runs out of
-//! them and spills, at half the speed; written out, the loop is the same whatever the compiler and its settings.
-//! It does what [`super::tile::accumulate`] does, in the same order.
+//! A tile of 6 rows by 2 registers uses 15 of the 16 registers. With a prefetch in the loop the compiler runs
+//! out of them and spills, at half the speed; written out, the loop is the same whatever the compiler and its
+//! settings. It does what [`super::tile::accumulate`] does, in the same order.
 
 use super::tile::Tile;
 use std::arch::asm;

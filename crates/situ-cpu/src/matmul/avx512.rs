@@ -1,4 +1,5 @@
-//! The kernels for AVX-512. Tiles are written out in [`super::avx512_tile`]; what is here serves the way out of them, and vectors.
+//! The kernels for AVX-512. Tiles are written out in [`super::avx512_tile`]; what is here serves the way out
+//! of them, and vectors.
 //!
 //! Packing uses the AVX2 registers: its transposes are bound by memory, not by width.
 
@@ -15,8 +16,8 @@ pub(super) struct F32x16(pub(super) __m512);
 #[derive(Clone, Copy)]
 pub(super) struct F64x8(pub(super) __m512d);
 
-// Each method below forwards to intrinsics that need AVX-512 F, which the trait's contract gives; the pointers are the
-// caller's promise.
+// Each method below forwards to intrinsics that need AVX-512 F, which the trait's contract gives; the
+// pointers are the caller's promise.
 impl Vector for F32x16 {
     type Elem = f32;
     const LANES: usize = 16;

@@ -1,18 +1,19 @@
 //! The tiles of AVX-512, with their loop in assembly.
 //!
-//! A tile of 14 rows by 2 registers keeps 28 sums, 2 registers of B and one number of A, 31 of 32 registers. The compiler, given
-//! the same loop, forms the addresses of 14 rows ahead, loads the numbers of several steps with them, and parks these on the
-//! stack, at half the speed. Written out, the loop is the same whatever the compiler and its settings; `tests/spills.rs`
-//! looks at what was built.
+//! A tile of 14 rows by 2 registers keeps 28 sums, 2 registers of B and one number of A, 31 of 32 registers.
+//! The compiler, given the same loop, forms the addresses of 14 rows ahead, loads the numbers of several
+//! steps with them, and parks these on the stack, at half the speed. Written out, the loop is the same
+//! whatever the compiler and its settings; `tests/spills.rs` looks at what was built.
 //!
-//! Rows are addressed from three places, of rows 0, 5 and 10: with the distance of one row and of three at hand, one
-//! instruction reaches 0, 1, 2, 3 or 4 rows further. So the same code reads A by rows, by columns and packed: only
-//! the distances differ.
+//! Rows are addressed from three places, of rows 0, 5 and 10: with the distance of one row and of three at
+//! hand, one instruction reaches 0, 1, 2, 3 or 4 rows further. So the same code reads A by rows, by columns
+//! and packed: only the distances differ.
 //!
-//! B is loaded under masks of the columns that exist, so its last columns are read in place like any others: what is masked out is
-//! zero in the register and not touched in memory.
+//! B is loaded under masks of the columns that exist, so its last columns are read in place like any others:
+//! what is masked out is zero in the register and not touched in memory.
 //!
-//! The order of sums is [`super::tile::accumulate`]'s: each starts at zero and takes its products in the order of k, fused.
+//! The order of sums is [`super::tile::accumulate`]'s: each starts at zero and takes its products in the
+//! order of k, fused.
 
 use super::avx512::{F32x16, F64x8, first_16};
 use super::tile::{self, Tile};
@@ -51,8 +52,8 @@ macro_rules! rows {
     (14, $($kind:tt)*) => { concat!(rows!(13, $($kind)*), row!($($kind)*, "26", "27", "[{a10} + {row3}]")) };
 }
 
-/// B's registers of one step, and what is done with its lines besides: those further on are asked for, and a packing kernel
-/// writes the registers down.
+/// B's registers of one step, and what is done with its lines besides: those further on are asked for, and a
+/// packing kernel writes the registers down.
 macro_rules! columns {
     (1, plain, $load:literal) => {
         concat!($load, " zmm28{{k1}}{{z}}, [{b}]\nprefetcht0 [{prefetch}]\nadd {prefetch}, {prefetch_step}\n")
@@ -89,7 +90,8 @@ macro_rules! step {
 macro_rules! tile {
     ($name:ident, $elem:ty, $vector:ident, $register:ty, $height:tt, $width:tt, $kind:tt, $load:literal, $broadcast:literal, $fma:literal) => {
         /// # Safety
-        /// The promises of [`Tile`] hold for this height and width, and the processor has the level's instructions.
+        /// The promises of [`Tile`] hold for this height and width, and the processor has the level's
+        /// instructions.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
         unsafe fn $name(t: &Tile<$elem>) {
             const SIZE: isize = size_of::<$elem>() as isize;
@@ -100,7 +102,8 @@ macro_rules! tile {
             let (s7, s8, s9, s10, s11, s12, s13): ($register, $register, $register, $register, $register, $register, $register);
             let (s14, s15, s16, s17, s18, s19, s20): ($register, $register, $register, $register, $register, $register, $register);
             let (s21, s22, s23, s24, s25, s26, s27): ($register, $register, $register, $register, $register, $register, $register);
-            // SAFETY: the loop reads A and B and writes `packed` at the `k` steps that `Tile` promises, B as far as the masks go.
+            // SAFETY: the loop reads A and B and writes `packed` at the `k` steps that `Tile` promises, B as
+            // far as the masks go.
             unsafe {
                 asm!(
                     "vpxor xmm0, xmm0, xmm0", "vpxor xmm1, xmm1, xmm1", "vpxor xmm2, xmm2, xmm2", "vpxor xmm3, xmm3, xmm3",
@@ -163,7 +166,8 @@ macro_rules! tile {
     };
 }
 
-/// The tiles of one number type: a table by height less one, as [`super::vector::Kernels::tiles`] has it, and the packing ones.
+/// The tiles of one number type: a table by height less one, as [`super::vector::Kernels::tiles`] has it, and
+/// the packing ones.
 macro_rules! tiles {
     ($module:ident, $elem:ty, $vector:ident, $register:ty, $load:literal, $broadcast:literal, $fma:literal,
         [$($height:tt $one:ident $two:ident)*]) => {

@@ -1,11 +1,13 @@
-//! Products with few rows and a long sum, on several threads: each block of k is a task's own, and the blocks' sums are added at the end.
+//! Products with few rows and a long sum, on several threads: each block of k is a task's own, and the
+//! blocks' sums are added at the end.
 //!
-//! What such a product waits for is B. Cut along k, a thread reads rows of B that lie one behind the other: those that it wrote itself, where B is
-//! a layer's weights and the step before changed them row by row. Cut into columns, it reads a piece of every row, half of them from
-//! another core's cache, and takes them away from there.
+//! What such a product waits for is B. Cut along k, a thread reads rows of B that lie one behind the other:
+//! those that it wrote itself, where B is a layer's weights and the step before changed them row by row. Cut
+//! into columns, it reads a piece of every row, half of them from another core's cache, and takes them away
+//! from there.
 //!
-//! The bits are those of the product in one piece, which also sums each block from zero and adds the sums in the order of k. So this is a choice
-//! that may depend on the number of threads.
+//! The bits are those of the product in one piece, which also sums each block from zero and adds the sums in
+//! the order of k. So this is a choice that may depend on the number of threads.
 
 use super::driver::{self, Job};
 use super::plan::{Lie, TASK_WORK, k_block};
@@ -72,7 +74,8 @@ pub(super) unsafe fn run<T: Float>(
             let (block, col) = (task / across, task % across * plan.tile_cols);
             let first = block * length;
             let k = length.min(p.k - first);
-            // SAFETY: both operands have the step `first`; each block but the first has a place of its own among the sums.
+            // SAFETY: both operands have the step `first`; each block but the first has a place of its own
+            // among the sums.
             let product = unsafe {
                 let out = if block == 0 { p.out } else { partial.get().add((block - 1) * numbers) };
                 let a = Matrix { ptr: whole.a.at(0, 0, first), ..whole.a };
@@ -86,7 +89,8 @@ pub(super) unsafe fn run<T: Float>(
         let rows = TASK_NUMBERS.div_ceil(p.n * blocks);
         threads.run(p.m.div_ceil(rows), &|task| {
             let first = task * rows;
-            // SAFETY: the rows are in the output and in every block's sums, which are complete; no two tasks have the same.
+            // SAFETY: the rows are in the output and in every block's sums, which are complete; no two tasks
+            // have the same.
             unsafe {
                 (kernels.add_blocks)(&AddBlocks {
                     out: p.out.add(first * p.n),

@@ -17,8 +17,8 @@ pub(super) struct Job<'a, T: 'static> {
     pub(super) plan: Plan,
 }
 
-// SAFETY: the pointers are read (A, B, bias) or written at places that no two tasks share (the output); the caller of
-// `run` promises that they are valid and that nobody else writes there.
+// SAFETY: the pointers are read (A, B, bias) or written at places that no two tasks share (the output); the
+// caller of `run` promises that they are valid and that nobody else writes there.
 unsafe impl<T: Sync> Sync for Job<'_, T> {}
 
 /// Numbers in a packed panel of A: whole cache lines, with room for what packing spills behind it.
@@ -44,7 +44,8 @@ unsafe impl<T: Sync> Sync for SharedPanels<T> {}
 /// Computes the product.
 ///
 /// # Safety
-/// As [`super::matmul`]; `packed_b`, where not null, holds B as [`super::PackedB`] lays it out for these kernels.
+/// As [`super::matmul`]; `packed_b`, where not null, holds B as [`super::PackedB`] lays it out for these
+/// kernels.
 pub(super) unsafe fn run<T: Float>(
     kernels: &'static Kernels<T>,
     threads: &Threads,
@@ -171,7 +172,8 @@ unsafe fn run_shared<T: Float>(job: &Job<'_, T>, threads: &Threads, batch: usize
                             first_k,
                             k,
                         };
-                        // SAFETY: the caller's promise; the panels of this chunk are packed; tasks have tiles of their own.
+                        // SAFETY: the caller's promise; the panels of this chunk are packed; tasks have tiles
+                        // of their own.
                         unsafe { region::compute(job, &region, Some(&shared)) }
                     });
                     first_k += k;

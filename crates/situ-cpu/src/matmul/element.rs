@@ -7,7 +7,8 @@ use crate::cache;
 use crate::level::Level;
 use crate::threads::Threads;
 
-/// A number type that has a matrix product: `f32`, `f64`, and an integer of each size: products and sums wrap, so that the sign makes no difference.
+/// A number type that has a matrix product: `f32`, `f64`, and an integer of each size: products and sums
+/// wrap, so that the sign makes no difference.
 #[allow(private_bounds)] // the seal: nobody else can implement it
 pub trait Element: Run {}
 

@@ -1,7 +1,7 @@
 //! A vector times a matrix: bound by reading the matrix once, so it is read in the order it lies in memory.
 //!
-//! Two forms, by which way the matrix is contiguous. In both, the order in which an output's products are added depends on
-//! the form and on k alone, not on how the outputs are cut into tasks.
+//! Two forms, by which way the matrix is contiguous. In both, the order in which an output's products are
+//! added depends on the form and on k alone, not on how the outputs are cut into tasks.
 
 use super::vector::Vector;
 
@@ -13,8 +13,8 @@ pub(super) struct MatVec<T> {
     pub(super) x: *const T,
     /// The matrix at k = 0 and the first output.
     pub(super) matrix: *const T,
-    /// By rows: from one k to the next (outputs are contiguous). By columns: from one output to the next (k is
-    /// contiguous).
+    /// By rows: from one k to the next (outputs are contiguous). By columns: from one output to the next (k
+    /// is contiguous).
     pub(super) stride: isize,
     /// The first output; outputs are contiguous.
     pub(super) out: *mut T,
@@ -94,7 +94,8 @@ pub(super) unsafe fn by_columns<V: Vector>(p: &MatVec<V::Elem>) {
     // SAFETY: steps below `k` and outputs below `outputs` are the caller's promise.
     unsafe {
         let mut j = 0;
-        // Eight at once share the loads of the vector and keep the units busy, and the memory too: eight columns are fetched ahead.
+        // Eight at once share the loads of the vector and keep the units busy, and the memory too: eight
+        // columns are fetched ahead.
         while p.outputs - j >= 8 {
             dot::<V, 8>(p, j);
             j += 8;

@@ -1,4 +1,5 @@
-//! Products of integers: plain loops, blocked so that what is reused stays near, and left to the compiler to vectorise.
+//! Products of integers: plain loops, blocked so that what is reused stays near, and left to the compiler to
+//! vectorise.
 //!
 //! Sums wrap around, so their order does not matter.
 
@@ -32,7 +33,8 @@ macro_rules! integer {
 }
 integer!(u8 u16 i32 i64);
 
-/// Columns of a task, and steps of k of a block: a block of B, copied row by row, stays in the second-level cache.
+/// Columns of a task, and steps of k of a block: a block of B, copied row by row, stays in the second-level
+/// cache.
 const COLUMNS: usize = 256;
 const STEPS: usize = 128;
 /// Rows of a task.
@@ -107,8 +109,8 @@ unsafe fn compute_tile<T: Integer>(level: Level, p: &Product<'_, T>, batch: usiz
 }
 
 multiversion! {
-    /// Adds a product to `out`; B's columns are contiguous. Not marked unsafe because the macro has no word for it: private, and
-    /// called with operands that have these rows, steps and columns.
+    /// Adds a product to `out`; B's columns are contiguous. Not marked unsafe because the macro has no word
+    /// for it: private, and called with operands that have these rows, steps and columns.
     fn add_product[I, T: (Integer)](
         a: Matrix<T>,
         b: Matrix<T>,

@@ -1,25 +1,29 @@
 //! The matrix product of the CPU.
 //!
-//! [`matmul`] multiplies matrices of `f32`, `f64`, `i32`, `i64` or `u8`, one or a batch, with any strides on both sides (so
-//! a transposed side needs no copy) into a dense output, and can add a bias and apply an activation on the way out.
-//! [`PackedB`] keeps a right side, such as a layer's weights, in the order the kernels read.
+//! [`matmul`] multiplies matrices of `f32`, `f64`, `i32`, `i64` or `u8`, one or a batch, with any strides on
+//! both sides (so a transposed side needs no copy) into a dense output, and can add a bias and apply an
+//! activation on the way out. [`PackedB`] keeps a right side, such as a layer's weights, in the order the
+//! kernels read.
 //!
 //! What it promises:
-//! - **The same bits for any number of threads.** An element is a sum over k in blocks of a length that depends on k alone, each
-//!   block summed in order; which tile or task an element falls into does not change that. Products with one row or one column
-//!   have an order of their own, which depends on the shape and on which way the matrix is contiguous. Levels differ from each other:
-//!   those with a fused multiply-add round once per step.
-//! - **IEEE arithmetic.** NaN and infinity spread as in the plain triple loop: nothing is skipped because it is zero. A product over
-//!   k = 0 is zero. Integers wrap around.
-//! - **The level is kept**: a level below the processor's runs no instruction above it. A level the processor does not have falls to the
-//!   best it has.
+//! - **The same bits for any number of threads.** An element is a sum over k in blocks of a length that
+//!   depends on k alone, each block summed in order; which tile or task an element falls into does not change
+//!   that. Products with one row or one column have an order of their own, which depends on the shape and on
+//!   which way the matrix is contiguous. Levels differ from each other: those with a fused multiply-add round
+//!   once per step.
+//! - **IEEE arithmetic.** NaN and infinity spread as in the plain triple loop: nothing is skipped because it
+//!   is zero. A product over k = 0 is zero. Integers wrap around.
+//! - **The level is kept**: a level below the processor's runs no instruction above it. A level the processor
+//!   does not have falls to the best it has.
 //!
-//! It leaves to others checking shapes, broadcasting of batches (the caller gives an offset per product) and allocating.
+//! It leaves to others checking shapes, broadcasting of batches (the caller gives an offset per product) and
+//! allocating.
 //!
 //! How it is built, from the inside out: `vector` is a register of one level (`portable`, `avx2`, `avx512`);
-//! `tile` the micro-kernel that keeps a tile of the output in registers, `pack` the copying of operands into the order it
-//! reads, `gemv` the kernels for vectors. `plan` decides how a product is cut, `driver` and `region` do it,
-//! `blocks` does it for few rows on several threads, `vector_product` for vectors, `integer` for integers.
+//! `tile` the micro-kernel that keeps a tile of the output in registers, `pack` the copying of operands into
+//! the order it reads, `gemv` the kernels for vectors. `plan` decides how a product is cut, `driver` and
+//! `region` do it, `blocks` does it for few rows on several threads, `vector_product` for vectors, `integer`
+//! for integers.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -52,7 +56,8 @@ pub use slices::{MatrixSlice, matmul_slices};
 use crate::level::Level;
 use crate::threads::Threads;
 
-/// A matrix in memory: where its first element is, and how far it is to the next row and the next column, in elements.
+/// A matrix in memory: where its first element is, and how far it is to the next row and the next column, in
+/// elements.
 ///
 /// Strides may be zero (every row the same) or negative, and rows may overlap.
 #[derive(Clone, Copy, Debug)]
@@ -90,8 +95,8 @@ impl<T> Matrix<T> {
     }
 }
 
-/// Where one product of a batch finds its operands: in elements from [`Matrix::ptr`]. A side that is broadcast has the same offset in
-/// several.
+/// Where one product of a batch finds its operands: in elements from [`Matrix::ptr`]. A side that is
+/// broadcast has the same offset in several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offsets {
     /// Of the left side.
@@ -138,7 +143,8 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// No memory: a product that wants some takes it from a list kept by this module; see [`release_workspaces`].
+    /// No memory: a product that wants some takes it from a list kept by this module; see
+    /// [`release_workspaces`].
     pub const NONE: Workspace = Workspace { start: std::ptr::null_mut(), bytes: 0 };
 }
 
@@ -165,7 +171,8 @@ pub struct Product<'a, T> {
     pub workspace: Workspace,
 }
 
-// SAFETY: it only describes a product. The addresses in it are followed by `matmul` alone, whose caller answers for them.
+// SAFETY: it only describes a product. The addresses in it are followed by `matmul` alone, whose caller
+// answers for them.
 unsafe impl<T: Sync> Sync for Product<'_, T> {}
 
 impl<T> Product<'static, T> {
@@ -192,14 +199,16 @@ impl<T> Product<'static, T> {
 /// ```
 ///
 /// # Safety
-/// For every entry of the batch the elements of `a` and `b`, and of the bias where there is one, can be read; the output can be
-/// written, overlaps none of them, and is touched by nobody else during the call. The same holds for the workspace.
+/// For every entry of the batch the elements of `a` and `b`, and of the bias where there is one, can be read;
+/// the output can be written, overlaps none of them, and is touched by nobody else during the call. The same
+/// holds for the workspace.
 pub unsafe fn matmul<T: Element>(level: Level, threads: &Threads, product: &Product<'_, T>) {
     // SAFETY: the caller's promise; the level is the processor's or lower.
     unsafe { T::run(level.min(Level::detect()), threads, product) }
 }
 
-/// Bytes of workspace that a product of these sizes takes, whatever its strides and the level: zero for most, about 16 MiB at most.
+/// Bytes of workspace that a product of these sizes takes, whatever its strides and the level: zero for most,
+/// about 16 MiB at most.
 ///
 /// Less than that is no error: the product then takes memory from a list kept by this module.
 pub fn workspace_bytes<T: Element>(m: usize, k: usize, n: usize) -> usize {

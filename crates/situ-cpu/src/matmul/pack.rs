@@ -1,7 +1,7 @@
 //! Packing: copying a strip of an operand into the order in which the micro-kernel reads it.
 //!
-//! A panel of A holds, for each k, one number per row of a tile; a panel of B holds, for each k, one number per column.
-//! Both are read straight through, whatever strides the operand had.
+//! A panel of A holds, for each k, one number per row of a tile; a panel of B holds, for each k, one number
+//! per column. Both are read straight through, whatever strides the operand had.
 
 use super::vector::Transpose;
 
@@ -56,7 +56,8 @@ const MAX_SQUARES: usize = MAX_HEIGHT.div_ceil(4);
 /// The fields hold what they promise, and the processor has `P`'s instructions.
 #[inline(always)]
 pub(super) unsafe fn pack_a<P: Transpose>(p: &PackA<P::Elem>) {
-    // SAFETY: rows below `rows` and steps below `k` are the caller's promise for reads, the panel's size for writes.
+    // SAFETY: rows below `rows` and steps below `k` are the caller's promise for reads, the panel's size for
+    // writes.
     unsafe {
         if p.col_stride == 1 {
             pack_a_by_rows::<P>(p);
@@ -101,7 +102,8 @@ unsafe fn pack_a_by_rows<P: Transpose>(p: &PackA<P::Elem>) {
                 }
                 P::transpose(square);
             }
-            // In the order of k: the lanes beyond the rows spill into the next step's place, which is written later.
+            // In the order of k: the lanes beyond the rows spill into the next step's place, which is written
+            // later.
             for i in 0..P::LANES {
                 let to = p.panel.add((step + i) * p.height);
                 for (s, square) in squares.iter().enumerate().take(squares_used) {
@@ -125,7 +127,8 @@ unsafe fn pack_a_by_rows<P: Transpose>(p: &PackA<P::Elem>) {
 /// The fields hold what they promise, and the processor has `P`'s instructions.
 #[inline(always)]
 pub(super) unsafe fn pack_b<P: Transpose>(p: &PackB<P::Elem>) {
-    // SAFETY: columns below `cols` and steps below `k` are the caller's promise for reads, the panels' size for writes.
+    // SAFETY: columns below `cols` and steps below `k` are the caller's promise for reads, the panels' size
+    // for writes.
     unsafe {
         let mut first = 0;
         if p.col_stride == 1 {
@@ -144,8 +147,8 @@ pub(super) unsafe fn pack_b<P: Transpose>(p: &PackB<P::Elem>) {
     }
 }
 
-/// Packs full panels of `W` registers, several side by side: each row of B is then read in runs of several cache lines.
-/// Returns the columns packed.
+/// Packs full panels of `W` registers, several side by side: each row of B is then read in runs of several
+/// cache lines. Returns the columns packed.
 #[inline(always)]
 unsafe fn pack_b_abreast<P: Transpose, const W: usize>(p: &PackB<P::Elem>) -> usize {
     const ABREAST: usize = 4;

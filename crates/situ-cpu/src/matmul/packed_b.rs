@@ -10,10 +10,11 @@ use crate::threads::Threads;
 
 /// A right side, such as a layer's weights, in the order that one level's kernels read.
 ///
-/// Products with it have the same bits as [`super::matmul`]'s, except those with one row, whose order of summing differs.
+/// Products with it have the same bits as [`super::matmul`]'s, except those with one row, whose order of
+/// summing differs.
 ///
-/// The layout: for each block of k, panels of the micro-kernel's width side by side, each of a row per k; what is missing in the
-/// last panel is zero.
+/// The layout: for each block of k, panels of the micro-kernel's width side by side, each of a row per k;
+/// what is missing in the last panel is zero.
 #[derive(Debug)]
 pub struct PackedB<T> {
     memory: Block,
@@ -64,7 +65,8 @@ impl<T: FloatElement> PackedB<T> {
         packed
     }
 
-    /// Computes a product with this as the right side; the product's own `b` is not looked at, nor its batch's offsets of it.
+    /// Computes a product with this as the right side; the product's own `b` is not looked at, nor its
+    /// batch's offsets of it.
     ///
     /// # Safety
     /// As [`super::matmul`] without `b`.

@@ -1,11 +1,13 @@
 //! How a product is cut up: blocks of k, tiles of the output, and who packs what.
 //!
-//! A plan is a pure function of shapes, strides and kernel sizes; the number of threads is not an input. Of its choices only
-//! the block of k touches the values of the result (see [`super::tile`]), which is why that depends on k alone.
+//! A plan is a pure function of shapes, strides and kernel sizes; the number of threads is not an input. Of
+//! its choices only the block of k touches the values of the result (see [`super::tile`]), which is why that
+//! depends on k alone.
 //!
-//! The sizes below were measured on a Zen 3 (32 KiB, 512 KiB and 32 MiB of cache); they are about halves of what most x86 and
-//! ARM cores of the last ten years have. Kernels that read B under masks go by the machine's second-level cache instead
-//! ([`Plan::blocks_of_b`]): they are quick enough to wait for a cache that is further away.
+//! The sizes below were measured on a Zen 3 (32 KiB, 512 KiB and 32 MiB of cache); they are about halves of
+//! what most x86 and ARM cores of the last ten years have. Kernels that read B under masks go by the
+//! machine's second-level cache instead ([`Plan::blocks_of_b`]): they are quick enough to wait for a cache
+//! that is further away.
 
 /// Where the micro-kernel finds an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,18 +88,19 @@ pub(super) struct Plan {
     pub(super) chunk_cols: usize,
     /// Where panels are shared: blocks of k packed at a time.
     pub(super) chunk_blocks: usize,
-    /// Whether a strip of rows meets all panels of a tile before the next strip's turn, or a panel all strips.
+    /// Whether a strip of rows meets all panels of a tile before the next strip's turn, or a panel all
+    /// strips.
     pub(super) strips_first: bool,
     /// Where B is read in place: how many steps ahead it is asked for; zero for not at all.
     pub(super) rows_ahead: usize,
 }
 
-/// Steps of k in a block. Longer ones touch the output less often; at this length a panel of B (32 KiB of `f32`) still
-/// streams well from the second-level cache.
+/// Steps of k in a block. Longer ones touch the output less often; at this length a panel of B (32 KiB of
+/// `f32`) still streams well from the second-level cache.
 const K_BLOCK_LIMIT: usize = 512;
 
-/// Up to this size a block of all of A's rows stays in the second-level cache: then B is gone through once, and never
-/// packed as a step of its own. It bounds what a task packs for itself, too.
+/// Up to this size a block of all of A's rows stays in the second-level cache: then B is gone through once,
+/// and never packed as a step of its own. It bounds what a task packs for itself, too.
 const ONE_TILE_BYTES: usize = 320 << 10;
 
 /// A's rows per tile otherwise.
@@ -106,14 +109,15 @@ const A_TILE_BYTES: usize = 128 << 10;
 /// Panels shared by all tasks should stay in the last-level cache: this much for each of A and B.
 const SHARED_BYTES: usize = 8 << 20;
 
-/// Panels of B per tile: few enough for many tasks, enough that the rows of A are used again while they are near.
+/// Panels of B per tile: few enough for many tasks, enough that the rows of A are used again while they are
+/// near.
 const TILE_PANELS: usize = 32;
 
 /// As [`TILE_PANELS`], for a tile of all rows, which is taller.
 const ONE_TILE_PANELS: usize = 4;
 
-/// Rows this many bytes apart fall into the same few places of the first-level cache and push each other out: those of B while a
-/// panel is packed on the way, those of A while a high tile reads them side by side.
+/// Rows this many bytes apart fall into the same few places of the first-level cache and push each other out:
+/// those of B while a panel is packed on the way, those of A while a high tile reads them side by side.
 const BAD_STRIDE: usize = 4096;
 
 /// How far ahead of its use a row of B is asked for, while the first strip of rows reads it in place.
@@ -122,8 +126,8 @@ const ROWS_AHEAD: usize = 16;
 /// Up to this many strips of rows B is as quick in place as packed by the first of them.
 const STRIPS_IN_PLACE: usize = 3;
 
-/// Strips of rows in a tile that goes through a block of B: at least, so that bringing the block near is worth it, and at most, so
-/// that there are tasks enough.
+/// Strips of rows in a tile that goes through a block of B: at least, so that bringing the block near is
+/// worth it, and at most, so that there are tasks enough.
 const BLOCK_STRIPS: std::ops::RangeInclusive<usize> = 8..=40;
 
 /// Up to this size all of B is near while strips of rows go past: most of a first-level cache.
@@ -164,15 +168,16 @@ impl Plan {
         }
     }
 
-    /// Whether all of B stays in the first-level cache, and can be read where it is, while many strips of rows go past it: as in the gradient
-    /// of a layer's weights, which sums over a batch.
+    /// Whether all of B stays in the first-level cache, and can be read where it is, while many strips of
+    /// rows go past it: as in the gradient of a layer's weights, which sums over a batch.
     fn has_near_b(p: &Inputs) -> bool {
         let near = p.k * p.n * p.element_bytes <= NEAR_B_BYTES;
         let in_place = p.masked && p.b == Lie::ByRows && !p.b_packed && p.batch == 1;
         near && in_place && p.m >= NEAR_B_STRIPS * p.rows && Plan::reads_a_in_place(p, k_block(p.k), p.m)
     }
 
-    /// Tasks of rows: each writes whole rows of the output, one behind the other, which is how whatever comes next goes through it.
+    /// Tasks of rows: each writes whole rows of the output, one behind the other, which is how whatever comes
+    /// next goes through it.
     fn strips_past_b(p: &Inputs, k_block: usize) -> Plan {
         let strips = p.m.div_ceil(p.rows);
         let strip_work = (p.rows * p.k * p.n).max(1);
@@ -211,9 +216,10 @@ impl Plan {
         Plan { rows_ahead, ..Plan::with_chunks(p, k_block, p.m, tile_panels * p.cols, a, b) }
     }
 
-    /// Rows and columns in tiles, for kernels that are through with a strip of rows before a panel of B has come from
-    /// the last-level cache: as many panels as fill a quarter of the second level, and every strip of rows meets them in turn.
-    /// The strip stays in the first level meanwhile, and the output is gone through along its rows.
+    /// Rows and columns in tiles, for kernels that are through with a strip of rows before a panel of B has
+    /// come from the last-level cache: as many panels as fill a quarter of the second level, and every strip
+    /// of rows meets them in turn. The strip stays in the first level meanwhile, and the output is gone
+    /// through along its rows.
     fn blocks_of_b(p: &Inputs, k_block: usize) -> Plan {
         let panel_bytes = k_block * p.cols * p.element_bytes;
         let panels = p.n.div_ceil(p.cols);
@@ -244,8 +250,8 @@ impl Plan {
         Plan::with_chunks(p, k_block, tile_rows, tile_panels * p.cols, a, b)
     }
 
-    /// Whether a tile of A is as good where it is as it would be packed: by rows it is, the processor follows a few
-    /// rows by itself. By columns only if all of it, with what lies between, is near.
+    /// Whether a tile of A is as good where it is as it would be packed: by rows it is, the processor follows
+    /// a few rows by itself. By columns only if all of it, with what lies between, is near.
     fn reads_a_in_place(p: &Inputs, k_block: usize, tile_rows: usize) -> bool {
         match p.a {
             Lie::ByRows => true,
@@ -295,8 +301,9 @@ impl Plan {
     }
 }
 
-/// Cuts rows into strips of at most a micro-kernel's height, as equal as can be (a low strip leaves the arithmetic units waiting),
-/// except that the first is full where there are two full ones or more (the packing kernel has that height).
+/// Cuts rows into strips of at most a micro-kernel's height, as equal as can be (a low strip leaves the
+/// arithmetic units waiting), except that the first is full where there are two full ones or more (the
+/// packing kernel has that height).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strips {
     /// How many there are.

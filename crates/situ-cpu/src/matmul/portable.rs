@@ -1,5 +1,5 @@
-//! The kernels that run anywhere: plain arrays of four numbers, which the compiler turns into the target's baseline registers
-//! (SSE2 on x86-64, NEON on aarch64).
+//! The kernels that run anywhere: plain arrays of four numbers, which the compiler turns into the target's
+//! baseline registers (SSE2 on x86-64, NEON on aarch64).
 //!
 //! The tile is 4 rows by 2 registers: 8 sums, and room among 16 registers for B, A and, without a fused
 //! multiply-add, a product.
@@ -13,8 +13,8 @@ pub(super) struct Four<T>([T; 4]);
 
 macro_rules! four {
     ($elem:ty, $mul_add:path) => {
-        // The pointers are the caller's promise, as the trait's contract says; no instruction is needed beyond the
-        // target's baseline.
+        // The pointers are the caller's promise, as the trait's contract says; no instruction is needed
+        // beyond the target's baseline.
         impl Vector for Four<$elem> {
             type Elem = $elem;
             const LANES: usize = 4;

@@ -1,4 +1,5 @@
-//! Computes one tile of the output over a range of k, block of k by block, panel of B by panel, strip of rows by strip.
+//! Computes one tile of the output over a range of k, block of k by block, panel of B by panel, strip of rows
+//! by strip.
 
 use super::Activation;
 use super::driver::{Job, SharedPanels, a_panel_len};
@@ -82,7 +83,8 @@ impl<T> Strip<T> {
 /// Computes a region.
 ///
 /// # Safety
-/// As [`super::driver::run`]; no other task writes this tile; where the plan shares panels, `shared` holds this region's.
+/// As [`super::driver::run`]; no other task writes this tile; where the plan shares panels, `shared` holds
+/// this region's.
 pub(super) unsafe fn compute<T: Float>(job: &Job<'_, T>, region: &Region, shared: Option<&SharedPanels<T>>) {
     let (p, plan, kernels) = (job.product, &job.plan, job.kernels);
     let rows = plan.tile_rows.min(p.m - region.row);
@@ -264,8 +266,8 @@ unsafe fn find_panel<T: Float>(
 /// Multiplies a group of strips with one panel of B.
 ///
 /// # Safety
-/// As [`compute`]; `group` and `panel` are of this region and block, and the group begins with the first strip where the panel
-/// is to be packed on the way.
+/// As [`compute`]; `group` and `panel` are of this region and block, and the group begins with the first
+/// strip where the panel is to be packed on the way.
 #[inline]
 unsafe fn multiply<T: Float>(
     job: &Job<'_, T>,
@@ -309,7 +311,8 @@ unsafe fn multiply<T: Float>(
         let mut kernel = kernels.tiles[height - 1][strip.kernel][registers];
         if i == 0 && panel.rows_ahead > 0 {
             let ahead = panel.start.wrapping_offset(panel.rows_ahead as isize * panel.stride);
-            // The end of the panel's first line: where rows do not begin on one, the panel before has asked for its beginning.
+            // The end of the panel's first line: where rows do not begin on one, the panel before has asked
+            // for its beginning.
             tile.prefetch = ahead.wrapping_add(workspace::CACHE_LINE / size_of::<T>() - 1);
             tile.prefetch_stride = panel.stride;
         } else if panel.next_follows && i + 1 == end {
@@ -322,7 +325,8 @@ unsafe fn multiply<T: Float>(
         if packs {
             kernel = kernels.packing_tiles[strip.kernel];
         }
-        // SAFETY: the operands and the output have these rows and columns; the first strip of several is of full height.
+        // SAFETY: the operands and the output have these rows and columns; the first strip of several is of
+        // full height.
         unsafe { kernel(&tile) };
         if packs {
             (tile.b, tile.b_stride) = (local_b, kernels.cols as isize);

@@ -15,7 +15,8 @@ pub struct MatrixSlice<'a, T> {
 }
 
 impl<'a, T> MatrixSlice<'a, T> {
-    /// A matrix of `rows` × `cols` whose first element is the slice's first. `None` if an element would lie outside.
+    /// A matrix of `rows` × `cols` whose first element is the slice's first. `None` if an element would lie
+    /// outside.
     pub fn new(
         data: &'a [T],
         rows: usize,
@@ -58,7 +59,8 @@ impl<'a, T> MatrixSlice<'a, T> {
     }
 }
 
-/// Computes `a · b`, dense, row after row. `None` if `a` has not as many columns as `b` has rows, or the size overflows.
+/// Computes `a · b`, dense, row after row. `None` if `a` has not as many columns as `b` has rows, or the size
+/// overflows.
 ///
 /// ```
 /// use situ_cpu::{level::Level, matmul::{MatrixSlice, matmul_slices}, threads::Threads};
@@ -79,7 +81,8 @@ pub fn matmul_slices<T: Element + Default>(
     }
     let mut out = vec![T::default(); a.rows.checked_mul(b.cols)?];
     let product = Product::new(a.rows, a.cols, b.cols, a.matrix(), b.matrix(), out.as_mut_ptr());
-    // SAFETY: every element of both sides was checked to be in its slice, and the output has `rows * cols` elements.
+    // SAFETY: every element of both sides was checked to be in its slice, and the output has `rows * cols`
+    // elements.
     unsafe { matmul(level, threads, &product) };
     Some(out)
 }

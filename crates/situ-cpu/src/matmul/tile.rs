@@ -1,9 +1,9 @@
 //! The micro-kernel: a tile of the output that stays in registers while k runs.
 //!
-//! For one tile it computes `acc = Σ a·b` in the order of k, starting at zero, and then stores `acc` or adds it to what
-//! the output holds. That order is the same for every tile shape and every way the operands are addressed, so the value of
-//! an element does not depend on the tile it fell into: this is what makes the whole product independent of how it is
-//! cut.
+//! For one tile it computes `acc = Σ a·b` in the order of k, starting at zero, and then stores `acc` or adds
+//! it to what the output holds. That order is the same for every tile shape and every way the operands are
+//! addressed, so the value of an element does not depend on the tile it fell into: this is what makes the
+//! whole product independent of how it is cut.
 
 use super::vector::Vector;
 
@@ -18,12 +18,13 @@ pub(super) struct Tile<T> {
     /// From one k to the next in A; one element where a kernel is by rows.
     pub(super) a_step: isize,
     /// B at the first k and the tile's first column; the columns are contiguous. Unless the kernels are
-    /// [`masked`](super::vector::Kernels::masked), all the tile's registers full of them can be read, whatever `cols` says.
+    /// [`masked`](super::vector::Kernels::masked), all the tile's registers full of them can be read,
+    /// whatever `cols` says.
     pub(super) b: *const T,
     /// From one k to the next in B.
     pub(super) b_stride: isize,
-    /// A cache line to ask for at the first k, and from one k to the next; it need not be a valid address. Where the tile is
-    /// wider than a line, the lines behind it too.
+    /// A cache line to ask for at the first k, and from one k to the next; it need not be a valid address.
+    /// Where the tile is wider than a line, the lines behind it too.
     pub(super) prefetch: *const T,
     pub(super) prefetch_stride: isize,
     /// Where a packing kernel writes the panel of B, `k` rows of the tile's width; on a cache line.
@@ -45,8 +46,8 @@ pub(super) struct Tile<T> {
 /// Computes a tile of `M` rows and `N` registers of columns.
 ///
 /// # Safety
-/// The fields of `t` hold what they promise for this `M`, `N`, `BY_ROWS` and `PACK`, and the processor has `V`'s
-/// instructions.
+/// The fields of `t` hold what they promise for this `M`, `N`, `BY_ROWS` and `PACK`, and the processor has
+/// `V`'s instructions.
 #[inline(always)]
 pub(super) unsafe fn compute<
     V: Vector,

@@ -1,8 +1,9 @@
-//! One register of numbers, as the kernels see it: the seam between what a kernel computes and the instructions it uses.
+//! One register of numbers, as the kernels see it: the seam between what a kernel computes and the
+//! instructions it uses.
 //!
-//! A kernel is written once over [`Vector`] and compiled once per implementation, inside a `#[target_feature]` function
-//! of that level (see [`compile_level!`]). Every method is `#[inline(always)]`: called from anywhere else it would be
-//! compiled without the level's instructions.
+//! A kernel is written once over [`Vector`] and compiled once per implementation, inside a
+//! `#[target_feature]` function of that level (see [`compile_level!`]). Every method is `#[inline(always)]`:
+//! called from anywhere else it would be compiled without the level's instructions.
 
 use super::blocks::AddBlocks;
 use super::gemv::MatVec;
@@ -11,8 +12,8 @@ use super::tile::{self, Tile};
 
 /// A register of `LANES` numbers of one floating-point type.
 ///
-/// Every method is unsafe for the same reason: the processor must have the level's instructions. Those that take a
-/// pointer need it valid for as many elements as they say; no alignment is asked for.
+/// Every method is unsafe for the same reason: the processor must have the level's instructions. Those that
+/// take a pointer need it valid for as many elements as they say; no alignment is asked for.
 pub(super) trait Vector: Copy + 'static {
     /// The number type.
     type Elem: Float;
@@ -85,10 +86,11 @@ pub(super) struct Kernels<T: 'static> {
     pub(super) lanes: usize,
     /// Whether tiles read B as far as its columns go and no further.
     pub(super) masked: bool,
-    /// `[height - 1]`, then `[0]` where a step of k is one element of A further and `[1]` where a row of A is, then
-    /// `[registers - 1]`.
+    /// `[height - 1]`, then `[0]` where a step of k is one element of A further and `[1]` where a row of A
+    /// is, then `[registers - 1]`.
     pub(super) tiles: &'static [[[TileFn<T>; 2]; 2]],
-    /// The micro-kernel of full height that also writes B as a packed panel; indexed as the second level of `tiles`.
+    /// The micro-kernel of full height that also writes B as a packed panel; indexed as the second level of
+    /// `tiles`.
     pub(super) packing_tiles: [TileFn<T>; 2],
     /// Writes a panel of A.
     pub(super) pack_a: unsafe fn(&PackA<T>),
@@ -102,10 +104,12 @@ pub(super) struct Kernels<T: 'static> {
     pub(super) add_blocks: unsafe fn(&AddBlocks<T>),
 }
 
-/// Compiles every kernel for one [`Vector`] with the given target features, as a `static` of type [`Kernels`].
+/// Compiles every kernel for one [`Vector`] with the given target features, as a `static` of type
+/// [`Kernels`].
 ///
-/// `$packer` is the vector that packing uses: its transpose may be of a narrower register than the kernel's. Tiles are
-/// compiled from [`tile::compute`] where heights are listed; a level with tiles of its own gives them in parentheses.
+/// `$packer` is the vector that packing uses: its transpose may be of a narrower register than the kernel's.
+/// Tiles are compiled from [`tile::compute`] where heights are listed; a level with tiles of its own gives
+/// them in parentheses.
 macro_rules! compile_level {
     ($name:ident, $vector:ty, $packer:ty, $rows:literal, [$($height:literal)*] $(, $feature:literal)?) => {
         $crate::matmul::vector::compile_level!($name, $vector, $packer, $rows, ({
@@ -153,7 +157,8 @@ macro_rules! compile_level {
             }
             $(#[target_feature(enable = $feature)])?
             unsafe fn add_blocks(p: &blocks::AddBlocks<Elem>) {
-                // SAFETY: the caller keeps `AddBlocks`' promises; this function has the vector's instructions.
+                // SAFETY: the caller keeps `AddBlocks`' promises; this function has the vector's
+                // instructions.
                 unsafe { blocks::add_blocks::<$vector>(p) }
             }
             const TILES: (&[[[TileFn<Elem>; 2]; 2]], [TileFn<Elem>; 2]) = $tiles;

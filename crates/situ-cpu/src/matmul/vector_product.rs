@@ -1,5 +1,5 @@
-//! Products with one row or one column: bound by reading the matrix, so it is cut into pieces that are read from beginning to end,
-//! and handed to the kernels of [`super::gemv`].
+//! Products with one row or one column: bound by reading the matrix, so it is cut into pieces that are read
+//! from beginning to end, and handed to the kernels of [`super::gemv`].
 
 use super::gemv::MatVec;
 use super::plan::Lie;
@@ -7,8 +7,8 @@ use super::vector::{Float, Kernels};
 use super::{Activation, Product, workspace};
 use crate::threads::Threads;
 
-/// Bytes of a run of outputs where the matrix lies by rows (one per k): the outputs stay in the first-level cache, and a row
-/// is read in runs long enough for the processor to fetch ahead by itself.
+/// Bytes of a run of outputs where the matrix lies by rows (one per k): the outputs stay in the first-level
+/// cache, and a row is read in runs long enough for the processor to fetch ahead by itself.
 const RUN_BYTES: usize = 16 << 10;
 
 /// Numbers of the matrix per task, at least.
@@ -80,7 +80,8 @@ struct Job<'a, T: 'static> {
 }
 
 impl<T: Float> Job<'_, T> {
-    /// Cut into runs of outputs; and, where those are few, each into pieces along k, whose partial sums are added in order.
+    /// Cut into runs of outputs; and, where those are few, each into pieces along k, whose partial sums are
+    /// added in order.
     ///
     /// # Safety
     /// As [`run`]; outputs are contiguous.
@@ -183,7 +184,8 @@ impl<T: Float> Job<'_, T> {
         let groups = self.outputs.div_ceil(group);
         threads.run(p.batch.len() * groups, &|task| {
             let (batch, first) = (task / groups, task % groups * group);
-            // SAFETY: inside the operands and the output, as the caller promises; tasks have outputs of their own.
+            // SAFETY: inside the operands and the output, as the caller promises; tasks have outputs of their
+            // own.
             unsafe {
                 self.with_vector(batch, |x| {
                     (self.kernels.mat_vec_by_columns)(&MatVec {

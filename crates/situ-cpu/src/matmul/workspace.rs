@@ -1,8 +1,9 @@
 //! Memory for packed panels.
 //!
-//! Panels that a task packs for itself live in its thread's scratch buffer. Panels shared by all tasks of a product live in the
-//! workspace that came with the product; without one they live in a block from a process-wide list, kept between calls because
-//! asking the system anew would cost a page fault for every 4 KiB touched. [`release`] gives that list back.
+//! Panels that a task packs for itself live in its thread's scratch buffer. Panels shared by all tasks of a
+//! product live in the workspace that came with the product; without one they live in a block from a
+//! process-wide list, kept between calls because asking the system anew would cost a page fault for every 4
+//! KiB touched. [`release`] gives that list back.
 
 use super::Workspace;
 use crate::scratch::with_scratch;
@@ -66,7 +67,8 @@ impl Drop for Block {
     }
 }
 
-/// Calls `f` with room for `len` numbers that belong to this thread alone, undefined, on a cache line. Calls may nest.
+/// Calls `f` with room for `len` numbers that belong to this thread alone, undefined, on a cache line. Calls
+/// may nest.
 #[inline]
 pub(super) fn with_local<T: Copy, R>(len: usize, f: impl FnOnce(*mut T) -> R) -> R {
     if len == 0 {
@@ -77,7 +79,8 @@ pub(super) fn with_local<T: Copy, R>(len: usize, f: impl FnOnce(*mut T) -> R) ->
 
 static KEPT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
-/// Calls `f` with `bytes` bytes on a cache line: of `given` if it is large enough, else of a block of the list.
+/// Calls `f` with `bytes` bytes on a cache line: of `given` if it is large enough, else of a block of the
+/// list.
 pub(super) fn with_workspace<R>(given: Workspace, bytes: usize, f: impl FnOnce(*mut u8) -> R) -> R {
     let skipped = given.start.align_offset(CACHE_LINE);
     if !given.start.is_null() && skipped.saturating_add(bytes) <= given.bytes {

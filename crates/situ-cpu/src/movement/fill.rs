@@ -30,8 +30,8 @@ pub unsafe fn fill(exec: &Exec<'_>, size: usize, value: u64, to: *mut u8, count:
     unsafe { part::run(exec, &[part], count * size) };
 }
 
-/// Writes `rows` rows of `columns` elements of `size` bytes: `off` everywhere, but `on` in column `column(row)`, if there is such a
-/// column. Values are given by their bits.
+/// Writes `rows` rows of `columns` elements of `size` bytes: `off` everywhere, but `on` in column
+/// `column(row)`, if there is such a column. Values are given by their bits.
 ///
 /// # Safety
 /// `to` is writable for that, aligned.
@@ -82,8 +82,8 @@ pub unsafe fn eye(exec: &Exec<'_>, size: usize, rows: usize, columns: usize, one
 
 /// A number that can be counted in steps.
 pub trait Step: Copy + Send + Sync + 'static {
-    /// `start + i · step`: for floats the number `i`, the product and the sum are each rounded, and never fused, so that any device can
-    /// give the same bits; for integers all of it wraps.
+    /// `start + i · step`: for floats the number `i`, the product and the sum are each rounded, and never
+    /// fused, so that any device can give the same bits; for integers all of it wraps.
     fn nth(start: Self, step: Self, i: usize) -> Self;
     /// The same for an `i` below 2^31, which is quicker to convert.
     fn nth_small(start: Self, step: Self, i: i32) -> Self;

@@ -62,12 +62,12 @@ pub struct Gather<'a> {
     pub slice: usize,
 }
 
-/// Writes, for each outer place and each index, the slice at that index. The error is the first index that is out of
-/// range; no slice is read for it.
+/// Writes, for each outer place and each index, the slice at that index. The error is the first index that is
+/// out of range; no slice is read for it.
 ///
 /// # Safety
-/// Every element of the tensor is readable, and `to` is writable for as many slices as there are outer places times indices,
-/// aligned, without overlap.
+/// Every element of the tensor is readable, and `to` is writable for as many slices as there are outer places
+/// times indices, aligned, without overlap.
 pub unsafe fn gather<X: Index>(
     exec: &Exec<'_>,
     from: Gather<'_>,
@@ -106,7 +106,8 @@ pub unsafe fn gather<X: Index>(
     if faulty.into_inner() { first_out_of_range(indices, limit) } else { Ok(()) }
 }
 
-/// Calls `f(address of the outer place, indices, number of the first slice)` for the slices `first..last`, one outer place at a time.
+/// Calls `f(address of the outer place, indices, number of the first slice)` for the slices `first..last`,
+/// one outer place at a time.
 #[inline(always)]
 fn for_outer<X: Index>(
     from: &Gather<'_>,

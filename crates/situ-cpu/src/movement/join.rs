@@ -51,8 +51,8 @@ pub unsafe fn copy(exec: &Exec<'_>, size: usize, from: Source<'_>, to: *mut u8) 
 /// Joins tensors along `axis` to a dense tensor of shape `shape`.
 ///
 /// # Safety
-/// Every element of the sources is readable; their shapes are `shape` but for `axis`, where their sizes add up to it. `to` is
-/// writable for all of `shape`, and overlaps no source.
+/// Every element of the sources is readable; their shapes are `shape` but for `axis`, where their sizes add
+/// up to it. `to` is writable for all of `shape`, and overlaps no source.
 pub unsafe fn concat(
     exec: &Exec<'_>,
     size: usize,
@@ -76,11 +76,12 @@ pub unsafe fn concat(
     unsafe { part::run(exec, &parts, shape.iter().product::<usize>() * size) };
 }
 
-/// Copies a tensor into the midst of a dense one: `before` elements in front of it along each axis, `after` behind it, all of `value`.
+/// Copies a tensor into the midst of a dense one: `before` elements in front of it along each axis, `after`
+/// behind it, all of `value`.
 ///
 /// # Safety
-/// Every element of the source is readable; `to` is writable for the padded shape, without overlap; `before` and `after` have
-/// one entry for each axis.
+/// Every element of the source is readable; `to` is writable for the padded shape, without overlap; `before`
+/// and `after` have one entry for each axis.
 pub unsafe fn pad(
     exec: &Exec<'_>,
     size: usize,
@@ -99,8 +100,8 @@ pub unsafe fn pad(
     let strides = dense_strides(shape);
     let value = element(value, size);
     let mut parts = Vec::with_capacity(1 + 2 * rank);
-    // A slab before and one behind the source along each axis: within the source along the axes further out, and whole along
-    // those further in. Together with the source they are the padded shape.
+    // A slab before and one behind the source along each axis: within the source along the axes further out,
+    // and whole along those further in. Together with the source they are the padded shape.
     let mut inside = 0isize;
     for axis in 0..rank {
         let slab = |first: usize, len: usize| {
@@ -132,8 +133,8 @@ pub unsafe fn pad(
 /// Repeats a tensor `repeats` times along each axis, to dense memory.
 ///
 /// # Safety
-/// Every element of the source is readable; `to` is writable for the repeated shape, without overlap; `repeats` has one entry for
-/// each axis.
+/// Every element of the source is readable; `to` is writable for the repeated shape, without overlap;
+/// `repeats` has one entry for each axis.
 pub unsafe fn tile(exec: &Exec<'_>, size: usize, from: Source<'_>, repeats: &[usize], to: *mut u8) {
     let rank = from.shape.len();
     let mut shape = [0; situ_core::MAX_RANK];

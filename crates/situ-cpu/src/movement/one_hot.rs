@@ -4,8 +4,8 @@ use super::fill::rows_with_one;
 use super::gather::Index;
 use crate::exec::Exec;
 
-/// Writes a row of `depth` elements of `size` bytes for each index: `on` at the index, `off` elsewhere; all `off` for an index that is
-/// out of range. Values are given by their bits.
+/// Writes a row of `depth` elements of `size` bytes for each index: `on` at the index, `off` elsewhere; all
+/// `off` for an index that is out of range. Values are given by their bits.
 ///
 /// # Safety
 /// `to` is writable for a row for each index, aligned, and overlaps no index.

@@ -11,7 +11,8 @@ use situ_core::MAX_RANK;
 /// The most axes of a part: repeating a tensor turns each of its axes into two.
 const MAX_AXES: usize = 2 * MAX_RANK;
 
-/// Runs at least this long are written past the caches where the result is large; shorter ones leave too many lines half written.
+/// Runs at least this long are written past the caches where the result is large; shorter ones leave too many
+/// lines half written.
 const STREAMED_RUN: usize = 512;
 
 /// A run no longer than this is one unit of the axes around it.
@@ -32,14 +33,15 @@ pub(super) enum How {
     Run,
     /// The innermost axis repeats one unit over a run.
     Repeat,
-    /// The innermost axis is a run in the destination, but in the source another axis is nearer to one: both are walked in tiles.
+    /// The innermost axis is a run in the destination, but in the source another axis is nearer to one: both
+    /// are walked in tiles.
     Tiles(Tiles),
     /// Unit by unit.
     Unit,
 }
 
-/// A box of elements to copy. Axes of size 1 are gone, neighbours that both sides lay out as one are merged, and elements that
-/// always go together are one larger unit.
+/// A box of elements to copy. Axes of size 1 are gone, neighbours that both sides lay out as one are merged,
+/// and elements that always go together are one larger unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     axes: [Axis; MAX_AXES],
@@ -55,7 +57,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The box of elements of `size` bytes with these axes, outermost first, from and to these addresses. At most sixteen axes.
+    /// The box of elements of `size` bytes with these axes, outermost first, from and to these addresses. At
+    /// most sixteen axes.
     pub(super) fn new(
         size: usize,
         axes: impl DoubleEndedIterator<Item = Axis>,
@@ -150,8 +153,8 @@ impl Part {
     /// Copies steps `first..last`.
     ///
     /// # Safety
-    /// Every element of the box is readable at its place in the source and writable at its place in the destination,
-    /// and the two do not overlap.
+    /// Every element of the box is readable at its place in the source and writable at its place in the
+    /// destination, and the two do not overlap.
     unsafe fn run(&self, level: Level, first: usize, last: usize, streaming: bool) {
         if first >= last {
             return;

@@ -86,7 +86,8 @@ pub(super) unsafe fn fill_run(value: *const u8, size: usize, to: *mut u8, len: u
             }
         }
     }
-    // SAFETY: as for this function; the tile holds a whole number of units, so every copy of it begins with the first byte of one.
+    // SAFETY: as for this function; the tile holds a whole number of units, so every copy of it begins with
+    // the first byte of one.
     unsafe {
         if streaming && len * size > TILE {
             let mut tile = MaybeUninit::<[u64; TILE / 8]>::uninit();

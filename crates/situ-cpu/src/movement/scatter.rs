@@ -58,14 +58,14 @@ multiversion! {
     }
 }
 
-/// Adds to `to`, at each outer place, the slices of `updates` at the indices, in order of the indices. The error is the first index that
-/// is out of range; nothing is added for it, but all others are.
+/// Adds to `to`, at each outer place, the slices of `updates` at the indices, in order of the indices. The
+/// error is the first index that is out of range; nothing is added for it, but all others are.
 ///
 /// Every element is summed by one task in the order of the indices, so the bits do not depend on the threads.
 ///
 /// # Safety
-/// `to` is readable and writable for the whole tensor; `updates` is readable for a slice for each outer place and index. All are
-/// aligned, and none overlaps another.
+/// `to` is readable and writable for the whole tensor; `updates` is readable for a slice for each outer place
+/// and index. All are aligned, and none overlaps another.
 pub unsafe fn scatter_add<T: Summand, X: Index>(
     exec: &Exec<'_>,
     to: *mut T,
@@ -77,8 +77,8 @@ pub unsafe fn scatter_add<T: Summand, X: Index>(
     if [outer, axis, slice, indices.len()].contains(&0) {
         return first_out_of_range(indices, axis);
     }
-    // A task has a range of columns of the slices, and a range of rows: it goes through all indices for those that point to its rows,
-    // which is worth it only where that is little beside the additions.
+    // A task has a range of columns of the slices, and a range of rows: it goes through all indices for those
+    // that point to its rows, which is worth it only where that is little beside the additions.
     let columns = (TASK / indices.len()).max(LONG_SLICE).min(slice);
     let cuts = slice.div_ceil(columns);
     let worth = (indices.len() * columns / TASK).min(columns / 4).min(MOST_RANGES);
@@ -116,7 +116,8 @@ struct Rows {
     last: usize,
 }
 
-/// Adds `width` elements of every update whose index is one of the rows; says whether every index was one of the axis.
+/// Adds `width` elements of every update whose index is one of the rows; says whether every index was one of
+/// the axis.
 ///
 /// # Safety
 /// As for [`scatter_add`], for these columns of one outer place.

@@ -1,4 +1,5 @@
-//! Every mover against a plain loop over indices: every layout, element size, level and several thread counts.
+//! Every mover against a plain loop over indices: every layout, element size, level and several thread
+//! counts.
 
 use super::*;
 use crate::exec::Exec;

@@ -1,11 +1,11 @@
 //! Two axes that the source and the destination order differently, walked in tiles.
 //!
-//! A tile is read along the source's lines and turned over in a buffer of the first-level cache; rows of the buffer
-//! are then written whole, past the caches if the result is large. So every line of either memory is touched once.
-//! Where one of the axes is short, tiles are long instead, and go without the buffer.
+//! A tile is read along the source's lines and turned over in a buffer of the first-level cache; rows of the
+//! buffer are then written whole, past the caches if the result is large. So every line of either memory is
+//! touched once. Where one of the axes is short, tiles are long instead, and go without the buffer.
 //!
-//! The sizes are those that were quickest of the 16 to 128 units tried along either axis, on matrices of 256 KiB to
-//! 64 MiB, as was walking the tiles in the order of the source.
+//! The sizes are those that were quickest of the 16 to 128 units tried along either axis, on matrices of 256
+//! KiB to 64 MiB, as was walking the tiles in the order of the source.
 
 mod block;
 
@@ -84,7 +84,8 @@ impl Tiles {
     /// Copies tiles `first..last`. `from` and `to` are the first unit of both axes.
     ///
     /// # Safety
-    /// Every unit of the two axes is readable at `from` and writable at `to`, without overlap, and `last` is at most the count.
+    /// Every unit of the two axes is readable at `from` and writable at `to`, without overlap, and `last` is
+    /// at most the count.
     pub(super) unsafe fn run(
         &self,
         level: Level,
@@ -127,7 +128,8 @@ impl Tiles {
     unsafe fn turn(&self, level: Level, from: *const u8, turned: *mut u8, near_len: usize, inner_len: usize) {
         let row = (self.inner_step * self.size) as isize;
         let mut done = (0, 0);
-        // SAFETY: the units are within the tile, and the buffer has room for one; units of a near axis of that stride are runs.
+        // SAFETY: the units are within the tile, and the buffer has room for one; units of a near axis of
+        // that stride are runs.
         unsafe {
             if self.near.from == self.size as isize {
                 done = block::turn(level, self.size, from, self.inner.from, turned, row, near_len, inner_len);

@@ -1,6 +1,7 @@
 //! Normalisation over every axis but one, with the statistics of the batch.
 //!
-//! Sums along a row are trees; sums over rows are made in f64, in order, in blocks of rows. So a result depends on shapes alone.
+//! Sums along a row are trees; sums over rows are made in f64, in order, in blocks of rows. So a result
+//! depends on shapes alone.
 
 use crate::exec::{Exec, Shared};
 use crate::math::Float;
@@ -10,7 +11,8 @@ use crate::multiversion;
 const GRAIN: usize = 16 << 10;
 /// Channels side by side, where they are the last axis.
 const BESIDE: usize = 16;
-/// Rows added one after the other: a chain over all of them would cost f64 its last three digits at a million rows.
+/// Rows added one after the other: a chain over all of them would cost f64 its last three digits at a million
+/// rows.
 const ROWS: usize = 1024;
 
 /// A tensor of `[outer, channels, inner]` to normalise, and where results go. All are dense.

@@ -6,10 +6,12 @@ use crate::math::Float;
 use crate::multiversion;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// `-Σ labels · log_softmax(logits)` of each row. A label of 0 contributes nothing, even beside a logit of -inf.
+/// `-Σ labels · log_softmax(logits)` of each row. A label of 0 contributes nothing, even beside a logit of
+/// -inf.
 ///
 /// # Safety
-/// `logits` and `labels` are readable for `rows · columns` elements, `output` writable for `rows`, without overlap.
+/// `logits` and `labels` are readable for `rows · columns` elements, `output` writable for `rows`, without
+/// overlap.
 pub unsafe fn cross_entropy<T: Float>(
     exec: &Exec<'_>,
     logits: *const T,
@@ -40,10 +42,12 @@ pub struct BadLabel {
     pub label: i64,
 }
 
-/// `-log_softmax(logits)[label]` of each row. The error is the first label out of range; other rows are written all the same.
+/// `-log_softmax(logits)[label]` of each row. The error is the first label out of range; other rows are
+/// written all the same.
 ///
 /// # Safety
-/// `logits` is readable for `rows · columns` elements, `labels` for `rows`, `output` writable for `rows`, without overlap.
+/// `logits` is readable for `rows · columns` elements, `labels` for `rows`, `output` writable for `rows`,
+/// without overlap.
 pub unsafe fn sparse_cross_entropy<T: Float, L: Copy + Into<i64>>(
     exec: &Exec<'_>,
     logits: *const T,

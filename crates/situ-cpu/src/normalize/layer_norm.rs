@@ -15,7 +15,8 @@ const PART: usize = 128;
 /// `(x - mean) / √(variance + epsilon) · scale + shift` of each row.
 ///
 /// # Safety
-/// `input` is readable and `output` writable for `rows · columns` elements, without overlap; `scale` and `shift` have `columns`.
+/// `input` is readable and `output` writable for `rows · columns` elements, without overlap; `scale` and
+/// `shift` have `columns`.
 pub unsafe fn layer_norm<T: Float>(
     exec: &Exec<'_>,
     epsilon: f64,

@@ -1,7 +1,8 @@
 //! Ops that look at a whole row before they write any of it: softmax, cross-entropy, layer norm.
 //!
-//! Each row is shifted by its maximum, so that nothing overflows. A row with a NaN or a +inf, or of -inf alone, gives NaN.
-//! Rows are independent and sums are the trees of [`reduce`](crate::reduce), so results do not depend on the number of threads.
+//! Each row is shifted by its maximum, so that nothing overflows. A row with a NaN or a +inf, or of -inf
+//! alone, gives NaN. Rows are independent and sums are the trees of [`reduce`](crate::reduce), so results do
+//! not depend on the number of threads.
 
 mod batch_norm;
 mod cross_entropy;
@@ -39,7 +40,8 @@ fn sum_of_exponentials<I: Isa, T: Float>(x: &[T], shift: T) -> T {
 /// A row that is about to be written whole.
 #[inline(always)]
 fn unwritten<T>(row: &mut [T]) -> &mut [MaybeUninit<T>] {
-    // SAFETY: only written values ever go through the result: it stays within this module, which writes to it alone.
+    // SAFETY: only written values ever go through the result: it stays within this module, which writes to it
+    // alone.
     unsafe { &mut *(std::ptr::from_mut(row) as *mut [MaybeUninit<T>]) }
 }
 

@@ -1,7 +1,8 @@
 //! Softmax and log-softmax of rows.
 //!
-//! A row is read once for its softmax: it is cut into pieces, each of which is shifted by its own largest while it is near; the factor
-//! by which a piece's exponentials are then multiplied makes up for that. A row that is one piece is the common formula.
+//! A row is read once for its softmax: it is cut into pieces, each of which is shifted by its own largest
+//! while it is near; the factor by which a piece's exponentials are then multiplied makes up for that. A row
+//! that is one piece is the common formula.
 
 use super::{PIECE, TASK, sum_of_exponentials, unwritten};
 use crate::exec::{Exec, Shared};
@@ -10,8 +11,8 @@ use crate::math::Float;
 use crate::scratch::with_scratch;
 use crate::{multiversion, stream};
 
-/// Rows up to this many bytes are kept in a buffer of their own when results are streamed: two of them stay in the second-level
-/// cache.
+/// Rows up to this many bytes are kept in a buffer of their own when results are streamed: two of them stay
+/// in the second-level cache.
 const BUFFERED_BYTES: usize = 128 << 10;
 
 /// The most pieces of a row.
@@ -64,8 +65,8 @@ pub unsafe fn softmax<T: Float>(
     });
 }
 
-/// Elements in a piece of a row. Double precision has whole rows: a second shift rounds once more, and its time goes to the scalar
-/// exponentials anyway.
+/// Elements in a piece of a row. Double precision has whole rows: a second shift rounds once more, and its
+/// time goes to the scalar exponentials anyway.
 fn piece_of<T>(columns: usize) -> usize {
     if size_of::<T>() == size_of::<f32>() {
         columns.div_ceil(MOST_PIECES).next_multiple_of(PIECE)
@@ -132,8 +133,8 @@ multiversion! {
     }
 }
 
-/// [`softmax_rows`] of rows of one piece. Several rows take each step together: one's end, which is a chain of dependent instructions,
-/// is then hidden behind the next one's beginning.
+/// [`softmax_rows`] of rows of one piece. Several rows take each step together: one's end, which is a chain
+/// of dependent instructions, is then hidden behind the next one's beginning.
 #[inline(always)]
 fn softmax_short_rows<I: Isa, T: Float>(columns: usize, x: &[T], y: &mut [T]) {
     const TOGETHER: usize = 4;
@@ -155,8 +156,8 @@ fn softmax_short_rows<I: Isa, T: Float>(columns: usize, x: &[T], y: &mut [T]) {
 multiversion! {
     /// [`softmax_rows`], past the caches, with `buffers` for two rows.
     ///
-    /// A row goes to memory piece by piece between the exponentials of the next one, so that the stores drain while there is something
-    /// to compute.
+    /// A row goes to memory piece by piece between the exponentials of the next one, so that the stores drain
+    /// while there is something to compute.
     fn softmax_rows_streaming[I, T: (Float)](
         columns: usize, x: &[T], y: &mut [T], buffers: &mut [std::mem::MaybeUninit<T>]
     ) {
@@ -183,7 +184,8 @@ multiversion! {
     }
 }
 
-/// Multiplies the piece of `row` that begins at `first`, of at most `len` elements, and streams it to its place in `to`.
+/// Multiplies the piece of `row` that begins at `first`, of at most `len` elements, and streams it to its
+/// place in `to`.
 ///
 /// # Safety
 /// The piece is written; `to` is as long as `row`.

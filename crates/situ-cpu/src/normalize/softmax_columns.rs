@@ -7,8 +7,8 @@ use crate::multiversion;
 
 /// Columns done together, so that their maxima and sums stay in the first-level cache.
 const TILE: usize = 256;
-/// Rows whose exponentials are added up in one chain. The sums of such blocks are added with what each addition loses, so that the error does
-/// not grow with the length.
+/// Rows whose exponentials are added up in one chain. The sums of such blocks are added with what each
+/// addition loses, so that the error does not grow with the length.
 const BLOCK: usize = 64;
 
 /// The softmax, or its logarithm, over the middle of `[outer, length, inner]`.

@@ -110,7 +110,8 @@ fn masked_elements_get_no_weight_and_nan_spoils_only_its_row() {
 fn masks_and_nan_are_kept_apart_in_rows_of_many_pieces() {
     let columns = 5000;
     let inf = f32::INFINITY;
-    // A row with whole pieces masked, one all masked, one with a NaN, one with +inf, and one that falls by 200 over its length.
+    // A row with whole pieces masked, one all masked, one with a NaN, one with +inf, and one that falls by
+    // 200 over its length.
     let mut x = vec![-inf; 5 * columns];
     x[3000..3010].fill(2.0);
     x[2 * columns..4 * columns].fill(1.0);

@@ -1,15 +1,16 @@
 //! Normal numbers by Box and Muller's transform; which words they are made of is in the [module](super).
 //!
-//! The functions are short series whose coefficients anyone can write down, in single operations that are never fused, so that every level
-//! gives the same bits and other devices can follow:
-//! - **log u** for `u = x · 2^-32` (f32; x exact): `e = (bits(x) − 0x3F3504F3) >> 23` (arithmetic), `m = float(bits(x) − (e << 23))`, so that
-//!   m is between √½ and √2; `f = m − 1`, `s = f / (f + 2)`, `z = s · s`, and the logarithm is
-//!   `f32(e − 32) · ln 2 + (s + s) · (1 + z·(1/3 + z·(1/5 + z·(1/7 + z·(1/9 + z·(1/11))))))`.
-//! - **sine and cosine** of t quarter turns: `a = t · (π/2)`, `z = a · a`, `sin = a + (a·z) · (−1/6 + z·(1/120 + z·(−1/5040 + z/362880)))`,
-//!   `cos = 1 + z·(−1/2 + z·(1/24 + z·(−1/720 + z/40320)))`.
+//! The functions are short series whose coefficients anyone can write down, in single operations that are
+//! never fused, so that every level gives the same bits and other devices can follow:
+//! - **log u** for `u = x · 2^-32` (f32; x exact): `e = (bits(x) − 0x3F3504F3) >> 23` (arithmetic),
+//!   `m = float(bits(x) − (e << 23))`, so that m is between √½ and √2; `f = m − 1`,
+//!   `s = f / (f + 2)`, `z = s · s`, and the logarithm is `f32(e − 32) · ln 2 + (s + s) · (1 + z·(1/3
+//!   + z·(1/5 + z·(1/7 + z·(1/9 + z·(1/11))))))`.
+//! - **sine and cosine** of t quarter turns: `a = t · (π/2)`, `z = a · a`, `sin = a + (a·z) · (−1/6 +
+//!   z·(1/120 + z·(−1/5040 + z/362880)))`, `cos = 1 + z·(−1/2 + z·(1/24 + z·(−1/720 + z/40320)))`.
 //!
-//! f64 has the same series, longer: 13 terms of the logarithm, up to a^17 of the sine and a^18 of the cosine. (There
-//! the argument of the logarithm is u itself, and the constant of the exponent is that of √½ in f64.)
+//! f64 has the same series, longer: 13 terms of the logarithm, up to a^17 of the sine and a^18 of the cosine.
+//! (There the argument of the logarithm is u itself, and the constant of the exponent is that of √½ in f64.)
 
 use super::philox::{Draw, Stream, run};
 use crate::exec::Exec;

@@ -1,12 +1,15 @@
-//! The numbers from 0 to n − 1 in random order, each computed from its position alone: a keyed Feistel network with cycle walking.
+//! The numbers from 0 to n − 1 in random order, each computed from its position alone: a keyed Feistel
+//! network with cycle walking.
 //!
-//! P permutes the numbers below 2^(2h), where h is the least from 4 on with n ≤ 2^(2h). Its [`ROUNDS`] keys are the words of blocks 0 and 1
-//! of the stream, in order. With `left` and `right` the high and the low h bits, a round with key k is
+//! P permutes the numbers below 2^(2h), where h is the least from 4 on with n ≤ 2^(2h). Its [`ROUNDS`] keys
+//! are the words of blocks 0 and 1 of the stream, in order. With `left` and `right` the high and the low h
+//! bits, a round with key k is
 //! ```text
 //! t = (right ^ k) · 0xD2511F53;  t = (t ^ (t >> 15)) · 0xCD9E8D57        wrapping, in 32 bits
 //! (left, right) ← (right, left ^ (t >> (32 − h)))
 //! ```
-//! Since P is a permutation, walking on from a number below n until the next one below n is a permutation of those.
+//! Since P is a permutation, walking on from a number below n until the next one below n is a permutation of
+//! those.
 
 use super::philox::Stream;
 use crate::exec::{Exec, Shared};
@@ -93,7 +96,8 @@ pub unsafe fn permutation<T: Position>(exec: &Exec<'_>, stream: Stream, to: *mut
         }
         while walking > 0 {
             step(exec.level, network, &mut numbers[..walking]);
-            // Without a branch, which would be guessed wrong too often: a number that walks on is written all the same, and again later.
+            // Without a branch, which would be guessed wrong too often: a number that walks on is written all
+            // the same, and again later.
             let mut still = 0;
             for i in 0..walking {
                 let (number, element) = (numbers[i], elements[i]);

@@ -27,8 +27,8 @@ impl Stream {
 
     /// The words of a block.
     ///
-    /// Each word stands in the low half of 64 bits, with anything in the high half: so a round is two products, two shifts and four
-    /// exclusive ors, all of which vectors of 64-bit lanes have.
+    /// Each word stands in the low half of 64 bits, with anything in the high half: so a round is two
+    /// products, two shifts and four exclusive ors, all of which vectors of 64-bit lanes have.
     #[inline(always)]
     pub(super) fn block(self, low: u32, high: u32) -> [u32; 4] {
         let [mut k0, mut k1] = self.key;
@@ -98,7 +98,8 @@ pub(super) unsafe fn run_from<D: Draw>(
     let to = Shared(to);
     exec.for_ranges(count.div_ceil(per_block), TASK_BLOCKS, |first, last| {
         let whole = last.min(count / per_block);
-        // SAFETY: these blocks are whole and within `count`; an array is aligned as its elements are. Tasks have blocks of their own.
+        // SAFETY: these blocks are whole and within `count`; an array is aligned as its elements are. Tasks
+        // have blocks of their own.
         let out = unsafe {
             std::slice::from_raw_parts_mut(
                 to.get().add(first * per_block).cast(),

@@ -1,4 +1,5 @@
-//! The definition in the module's page, written again as plain loops, and whether the numbers look as random as they claim.
+//! The definition in the module's page, written again as plain loops, and whether the numbers look as random
+//! as they claim.
 
 use super::philox::{Draw, run_from};
 use super::*;

@@ -34,8 +34,8 @@ const TILE: usize = 512;
 /// The positions along the middle axis.
 ///
 /// # Safety
-/// `input` is readable for `outer · length · inner` elements, `output` writable for `outer · inner`, and `length` is from 1 to
-/// `i32::MAX`.
+/// `input` is readable for `outer · length · inner` elements, `output` writable for `outer · inner`, and
+/// `length` is from 1 to `i32::MAX`.
 pub unsafe fn arg_reduce<T: Ranked>(
     exec: &Exec<'_>,
     kind: ArgKind,
@@ -80,7 +80,8 @@ unsafe fn arg_reduce_as<T: Ranked, const MAX: bool>(
         for task in first..last {
             let (o, column) = (task / cuts, task % cuts * TILE);
             let columns = TILE.min(inner - column);
-            // SAFETY: the rows of these columns are within the input; the results are within the output and no other task's.
+            // SAFETY: the rows of these columns are within the input; the results are within the output and
+            // no other task's.
             unsafe {
                 let start = from.get().add(o * length * inner + column);
                 let rows = (0..length).map(|row| std::slice::from_raw_parts(start.add(row * inner), columns));

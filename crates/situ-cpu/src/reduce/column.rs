@@ -52,7 +52,8 @@ unsafe fn reduce_narrow<T: Copy + 'static, R: Reducer<T>>(
     let mut wide = [R::IDENTITY; WIDE];
     let width = columns * together;
     let whole = rows / together;
-    // SAFETY: `whole · together` rows are within the input, `width` is at most WIDE, and the rest are the rows left over.
+    // SAFETY: `whole · together` rows are within the input, `width` is at most WIDE, and the rest are the
+    // rows left over.
     unsafe {
         reduce_tile::<T, R>(level, input, wide.as_mut_ptr(), whole, width, width);
         let rest = std::slice::from_raw_parts(input.add(whole * width), (rows - whole * together) * columns);
@@ -78,7 +79,8 @@ multiversion! {
     fn reduce_tile_raw[I, T: (Copy + 'static), R: (Reducer<T>)](
         input: Rows<T>, output: &mut [std::mem::MaybeUninit<T>]
     ) {
-        // Carrying, as in the reduction of a row: block n is combined with as many partial rows as n + 1 has trailing zeros.
+        // Carrying, as in the reduction of a row: block n is combined with as many partial rows as n + 1 has
+        // trailing zeros.
         let columns = output.len();
         let blocks = input.rows.div_ceil(BLOCK);
         let mut sums = [R::IDENTITY; TILE];
@@ -159,8 +161,8 @@ fn combine_rows<I: Isa, T: Copy, R: Reducer<T>>(left: &[T], sums: &mut [T]) {
     }
 }
 
-/// Combines at most [`BLOCK`] rows from `first` on into `sums`, four at a time: the running results are then read and written once
-/// for four rows.
+/// Combines at most [`BLOCK`] rows from `first` on into `sums`, four at a time: the running results are then
+/// read and written once for four rows.
 #[inline(always)]
 fn block<I: Isa, T: Copy, R: Reducer<T>>(input: Rows<T>, first: usize, sums: &mut [T]) {
     let last = input.rows.min(first + BLOCK);

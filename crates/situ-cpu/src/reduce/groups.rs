@@ -1,7 +1,7 @@
 //! Any set of axes as a sequence of middle-axis reductions.
 //!
-//! Neighbouring axes that are all reduced, or all kept, are one group. A tensor whose axes are permuted but lie without gaps is read in
-//! the order of its memory, if the kept axes come out in their own order.
+//! Neighbouring axes that are all reduced, or all kept, are one group. A tensor whose axes are permuted but
+//! lie without gaps is read in the order of its memory, if the kept axes come out in their own order.
 
 use super::Extent;
 use situ_core::{Axes, Layout, MAX_RANK};
@@ -34,7 +34,8 @@ impl Groups {
                 }
                 step *= shape[*axis] as isize;
             }
-            // Positions among reduced axes do matter, to argmax; so both sorts of axes must be in their own order.
+            // Positions among reduced axes do matter, to argmax; so both sorts of axes must be in their own
+            // order.
             let in_order = |kept: bool| order.iter().filter(|axis| axes.contains(**axis) != kept).is_sorted();
             if !in_order(true) || !in_order(false) {
                 return None;

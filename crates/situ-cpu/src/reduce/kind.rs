@@ -10,7 +10,8 @@ pub trait Reducer<T>: Copy + Send + Sync + 'static {
     const IDENTITY: T;
     /// Two partial results, or elements, as one.
     fn combine<I: Isa>(a: T, b: T) -> T;
-    /// The reduction of neighbouring elements. Where the order does not matter, a plain loop: the compiler vectorises that.
+    /// The reduction of neighbouring elements. Where the order does not matter, a plain loop: the compiler
+    /// vectorises that.
     #[inline(always)]
     fn row<I: Isa>(row: &[T]) -> T
     where

@@ -1,8 +1,9 @@
-//! Reductions of dense tensors seen as `[outer, length, inner]`, over the middle: what any set of neighbouring axes comes to.
+//! Reductions of dense tensors seen as `[outer, length, inner]`, over the middle: what any set of
+//! neighbouring axes comes to.
 //!
-//! Sums are trees of fixed shape: 32 running sums within a block, and pairs of blocks above. So the error grows with the logarithm of
-//! the length, and the same bits come out with any number of threads. NaN goes through max and min; for argmax and argmin
-//! NaN wins over every number, and the first of equals wins.
+//! Sums are trees of fixed shape: 32 running sums within a block, and pairs of blocks above. So the error
+//! grows with the logarithm of the length, and the same bits come out with any number of threads. NaN goes
+//! through max and min; for argmax and argmin NaN wins over every number, and the first of equals wins.
 //!
 //! Axes that are not neighbours are reduced one group after the other; see [`groups`].
 
@@ -34,7 +35,8 @@ const TASK: usize = 1 << 16;
 /// Reduces over the middle axis. Of nothing, the result is the identity.
 ///
 /// # Safety
-/// `input` is readable for `outer · length · inner` elements and `output` writable for `outer · inner`, without overlap.
+/// `input` is readable for `outer · length · inner` elements and `output` writable for `outer · inner`,
+/// without overlap.
 pub unsafe fn reduce<T: Copy + Send + Sync + 'static, R: Reducer<T>>(
     exec: &Exec<'_>,
     input: *const T,
@@ -60,7 +62,8 @@ pub unsafe fn reduce<T: Copy + Send + Sync + 'static, R: Reducer<T>>(
             let (o, part) = (at / parts, at % parts);
             let first = part * rows;
             let count = rows.min(length - first);
-            // SAFETY: rows `first..first + count` of block `o` are within the input; each part writes its own partial row.
+            // SAFETY: rows `first..first + count` of block `o` are within the input; each part writes its own
+            // partial row.
             unsafe {
                 let input = from.get().add((o * length + first) * inner);
                 one::<T, R>(exec, input, to.get().add(at * inner), count, inner);
@@ -71,7 +74,8 @@ pub unsafe fn reduce<T: Copy + Send + Sync + 'static, R: Reducer<T>>(
     unsafe { reduce::<T, R>(exec, partial.as_ptr(), output, Extent { outer, length: parts, inner }) }
 }
 
-/// [`reduce`] where no single reduction is cut along its length: tasks take several outer indices, or some columns of one.
+/// [`reduce`] where no single reduction is cut along its length: tasks take several outer indices, or some
+/// columns of one.
 ///
 /// # Safety
 /// As for [`reduce`].

@@ -1,10 +1,13 @@
-//! What the threads of a pool share: a job's tasks, dealt to threads, and how threads wait for them and for each other.
+//! What the threads of a pool share: a job's tasks, dealt to threads, and how threads wait for them and for
+//! each other.
 //!
-//! A job's life: the caller holds `turn`, sets `pending` to the number of tasks, and deals them out: every thread has a [`Hand`]
-//! with a run of consecutive tasks and the closure. A thread claims a task by taking it off a hand with a compare-and-swap, and only
-//! then reads the hand's closure: `pending` cannot reach zero before the claimed task is done, so the closure is that of
-//! the job the task belongs to, whichever that is. A thread takes its own tasks from the front; when it has none left it helps others,
-//! from the back, so that what they touch stays with them as far as possible. A thread that finds nothing takes its finished tasks off `pending`, and touches the job no more.
+//! A job's life: the caller holds `turn`, sets `pending` to the number of tasks, and deals them out: every
+//! thread has a [`Hand`] with a run of consecutive tasks and the closure. A thread claims a task by taking it
+//! off a hand with a compare-and-swap, and only then reads the hand's closure: `pending` cannot reach zero
+//! before the claimed task is done, so the closure is that of the job the task belongs to, whichever that is.
+//! A thread takes its own tasks from the front; when it has none left it helps others, from the back, so that
+//! what they touch stays with them as far as possible. A thread that finds nothing takes its finished tasks
+//! off `pending`, and touches the job no more.
 
 use super::{IN_TASK, LONG_SPIN, SPIN};
 use std::any::Any;
@@ -18,8 +21,8 @@ use std::time::{Duration, Instant};
 /// A task: the caller's closure with its lifetime erased.
 type Closure = *const (dyn Fn(usize) + Sync);
 
-/// Tasks dealt to one thread. What wakes the thread, says what to do and counts it is on one cache line (two: processors fetch them in
-/// pairs), so that handing over costs one transfer between cores.
+/// Tasks dealt to one thread. What wakes the thread, says what to do and counts it is on one cache line (two:
+/// processors fetch them in pairs), so that handing over costs one transfer between cores.
 #[repr(align(128))]
 struct Hand {
     /// The first task that is left, and the end of them: 32 bits each.
@@ -31,9 +34,9 @@ struct Hand {
     thread: OnceLock<Thread>,
 }
 
-// SAFETY: every field but `closure` is shareable by itself. `closure` is written only by the holder of `turn` while `pending` is zero
-// and read only by threads that hold a claim, which the release/acquire pair on `tasks` orders after the write. The closure
-// behind the pointer is `Sync`.
+// SAFETY: every field but `closure` is shareable by itself. `closure` is written only by the holder of `turn`
+// while `pending` is zero and read only by threads that hold a claim, which the release/acquire pair on
+// `tasks` orders after the write. The closure behind the pointer is `Sync`.
 unsafe impl Sync for Hand {}
 // SAFETY: as above; nothing in it is tied to a thread.
 unsafe impl Send for Hand {}
@@ -132,8 +135,8 @@ impl Shared {
         }
     }
 
-    /// Puts one job of at most 2^32 - 1 tasks through the pool. `turn` proves that no other job is in it. A caller that takes part is the
-    /// first thread.
+    /// Puts one job of at most 2^32 - 1 tasks through the pool. `turn` proves that no other job is in it. A
+    /// caller that takes part is the first thread.
     pub(super) fn run_job(
         &self,
         _turn: &MutexGuard<'_, ()>,
@@ -141,12 +144,13 @@ impl Shared {
         f: &(dyn Fn(usize) + Sync),
         take_part: bool,
     ) {
-        // SAFETY: only the lifetime changes. The pointer is used by claimed tasks alone, and this function does not
-        // return before every task is done.
+        // SAFETY: only the lifetime changes. The pointer is used by claimed tasks alone, and this function
+        // does not return before every task is done.
         let f = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(f) };
         self.pending.0.store(tasks, Ordering::Relaxed);
-        // Consecutive tasks to each, and the same ones to the same thread whenever there are as many: what a task touches is then
-        // most often in the cache of the core that touched it last, and streams through memory are long.
+        // Consecutive tasks to each, and the same ones to the same thread whenever there are as many: what a
+        // task touches is then most often in the cache of the core that touched it last, and streams through
+        // memory are long.
         let parts = tasks.min(self.hands.len());
         for (i, hand) in self.hands[..parts].iter().enumerate() {
             let cut = |i: usize| (i * tasks).div_ceil(parts) as u32;
@@ -181,8 +185,8 @@ impl Shared {
             self.run_task(&self.hands[me], task);
             finished += 1;
         }
-        // The last task of a thread that is as quick as this one is about to be begun where its memory is near: it is taken away only if
-        // it is still there after the time of a task.
+        // The last task of a thread that is as quick as this one is about to be begun where its memory is
+        // near: it is taken away only if it is still there after the time of a task.
         let patience = started.elapsed() / finished.max(1) as u32;
         let threads = self.hands.len();
         for hand in (1..threads).map(|i| &self.hands[(me + i) % threads]) {
@@ -210,8 +214,8 @@ impl Shared {
         if self.failed.load(Ordering::Relaxed) {
             return;
         }
-        // SAFETY: this thread holds a claim, so the closure is not rewritten, and the caller of `run_job` keeps it alive, until
-        // the claim is reported done.
+        // SAFETY: this thread holds a claim, so the closure is not rewritten, and the caller of `run_job`
+        // keeps it alive, until the claim is reported done.
         let f = unsafe { &**hand.closure.get() };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| f(task))) {
             self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);

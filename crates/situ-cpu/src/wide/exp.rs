@@ -1,7 +1,8 @@
 //! The exponentials of a row and their sum, in one pass.
 //!
-//! The steps are those of [`math::exp_nonpositive`](crate::math::exp_nonpositive) on registers, less what a sum of exponentials can do
-//! without: see [`exp_nonpositive_wide`]. The arithmetic is what a softmax waits for, so an instruction less is 7% of its time.
+//! The steps are those of [`math::exp_nonpositive`](crate::math::exp_nonpositive) on registers, less what a
+//! sum of exponentials can do without: see [`exp_nonpositive_wide`]. The arithmetic is what a softmax waits
+//! for, so an instruction less is 7% of its time.
 
 use super::row::{Plus, across};
 use super::{Tail, Wide};
@@ -26,7 +27,8 @@ pub trait PowersOfTwo: Wide<f32> {
     unsafe fn exponent_from_low_bits(v: Self::V) -> Self::V;
 }
 
-/// Nothing but a number whose low bits are 127 more than the integer that was added to it, as the exponent of a float has it.
+/// Nothing but a number whose low bits are 127 more than the integer that was added to it, as the exponent of
+/// a float has it.
 const ROUND_BIASED: f32 = ROUND + 127.0;
 
 /// Below this the result is 0: the rounded exponent is then -127 at most, whose bits are those of 0.
@@ -34,15 +36,15 @@ const LOWEST: f32 = -88.1;
 
 /// `e^x` for lanes of at most 0. Results below 2^-126.5 are 0, and NaN is NaN.
 ///
-/// Where its product is not rounded ln 2 is one number, elsewhere two as in [`math::exp`](crate::math::exp): so the result is within a
-/// unit in the last place down to e^-10, and within three at the end of the range.
+/// Where its product is not rounded ln 2 is one number, elsewhere two as in [`math::exp`](crate::math::exp):
+/// so the result is within a unit in the last place down to e^-10, and within three at the end of the range.
 ///
 /// # Safety
 /// The caller is inside the level.
 #[inline(always)]
 pub(crate) unsafe fn exp_nonpositive_wide<I: PowersOfTwo, const N: usize>(x: [I::V; N]) -> [I::V; N] {
-    // Step by step over all registers: the compiler keeps that order, and the processor then has N independent instructions at hand.
-    // SAFETY: the caller is inside the level.
+    // Step by step over all registers: the compiler keeps that order, and the processor then has N
+    // independent instructions at hand. SAFETY: the caller is inside the level.
     unsafe {
         // The second operand comes through where either is NaN.
         let x = x.map(|x| I::max(I::splat(LOWEST), x));
@@ -69,8 +71,8 @@ pub(crate) unsafe fn exp_nonpositive_wide<I: PowersOfTwo, const N: usize>(x: [I:
 
 /// Writes `e^(x - shift)` to `y`, which is as long, and gives the sum; no `x` is above `shift`.
 ///
-/// The sum's order depends on the length alone. Meanwhile the cache lines `ahead` elements further on are asked for, whether they are
-/// the row's or not: the arithmetic takes long enough for them to arrive.
+/// The sum's order depends on the length alone. Meanwhile the cache lines `ahead` elements further on are
+/// asked for, whether they are the row's or not: the arithmetic takes long enough for them to arrive.
 ///
 /// # Safety
 /// The caller is inside the level.
@@ -84,7 +86,8 @@ pub(crate) unsafe fn write_exponentials<I: PowersOfTwo + Tail<f32>>(
     assert_eq!(x.len(), y.len());
     let (from, to, len) = (x.as_ptr(), y.as_mut_ptr().cast::<f32>(), x.len());
     let lanes = I::LEN;
-    // SAFETY: whole registers are read and written at `at..at + lanes` with `at + lanes <= len`, the last one up to `len`.
+    // SAFETY: whole registers are read and written at `at..at + lanes` with `at + lanes <= len`, the last one
+    // up to `len`.
     unsafe {
         let shift = I::splat(shift);
         let mut sums = [I::splat(0.0); SIDE_BY_SIDE];
@@ -118,11 +121,11 @@ pub(crate) unsafe fn write_exponentials<I: PowersOfTwo + Tail<f32>>(
     }
 }
 
-/// Writes `e^x` of the first elements to `y`, which is as long, and says how many: whole registers, or none where the level has no
-/// instruction for the last step.
+/// Writes `e^x` of the first elements to `y`, which is as long, and says how many: whole registers, or none
+/// where the level has no instruction for the last step.
 ///
-/// The bits are those of [`math::exp`](crate::math::exp): the same steps, but `2^n` is applied at once, and rounded at once, where
-/// a multiplication takes two halves, of which only the second can round.
+/// The bits are those of [`math::exp`](crate::math::exp): the same steps, but `2^n` is applied at once, and
+/// rounded at once, where a multiplication takes two halves, of which only the second can round.
 ///
 /// # Safety
 /// The caller is inside the level.
@@ -301,7 +304,8 @@ mod tests {
 
     #[test]
     fn exponentials_at_once_have_the_bits_of_those_in_halves() {
-        // Patterns of all of f32, a prime apart, and every one near where results overflow, are denormal, or vanish.
+        // Patterns of all of f32, a prime apart, and every one near where results overflow, are denormal, or
+        // vanish.
         let everywhere = (0..=u32::MAX).step_by(1021).map(f32::from_bits);
         let ends = [89.0f32, 88.72284, -87.33655, -103.97208, -104.0, 0.0]
             .into_iter()

@@ -69,7 +69,8 @@ impl<T: Copy> Map<T> for SquaredDistance<T> {
 
 /// The reduction of a row of floats.
 ///
-/// Blocks are combined in pairs: after the n-th block, as many times as n has trailing zero bits, as carrying does when counting.
+/// Blocks are combined in pairs: after the n-th block, as many times as n has trailing zero bits, as carrying
+/// does when counting.
 ///
 /// # Safety
 /// The caller is inside the level.
@@ -98,14 +99,16 @@ pub(crate) unsafe fn reduce_wide<I: Tail<T>, T: Copy, R: Combine<T>, M: Map<T>>(
     sum
 }
 
-/// At most [`BLOCK`] elements. The last few are a padded register: one by one they would cost as much as hundreds together.
+/// At most [`BLOCK`] elements. The last few are a padded register: one by one they would cost as much as
+/// hundreds together.
 ///
 /// # Safety
 /// The caller is inside the level.
 #[inline(always)]
 unsafe fn block<I: Tail<T>, T: Copy, R: Combine<T>, M: Map<T>>(row: &[T], map: M) -> T {
     let (start, len) = (row.as_ptr(), row.len());
-    // SAFETY: every load is of elements `at..at + I::LEN` with `at + I::LEN <= len`, or of the `len - at` that are left.
+    // SAFETY: every load is of elements `at..at + I::LEN` with `at + I::LEN <= len`, or of the `len - at`
+    // that are left.
     unsafe {
         let mut lanes = [I::splat(R::NEUTRAL); REGISTERS];
         let mut at = 0;

@@ -6,7 +6,8 @@ use crate::level::{Avx2Isa, Avx512Isa, PortableIsa};
 /// Part of a register.
 ///
 /// # Safety of its methods
-/// As for [`Wide`]; nothing beyond the first `count` elements, of which there are at most [`Wide::LEN`], is read or written.
+/// As for [`Wide`]; nothing beyond the first `count` elements, of which there are at most [`Wide::LEN`], is
+/// read or written.
 #[allow(clippy::missing_safety_doc)] // as above
 pub trait Tail<T>: Wide<T> {
     /// The first `count` elements, and `pad` behind them.
@@ -73,7 +74,8 @@ mod x86 {
             impl Tail<$t> for $isa {
                 #[inline(always)]
                 unsafe fn load_first($from: *const $t, $n: usize, $pad: $t) -> Self::V {
-                    // SAFETY: the caller is inside the level and vouches for the elements that are not masked.
+                    // SAFETY: the caller is inside the level and vouches for the elements that are not
+                    // masked.
                     unsafe { $load }
                 }
                 #[inline(always)]

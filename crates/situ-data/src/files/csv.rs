@@ -52,8 +52,8 @@ impl Csv {
         self
     }
 
-    /// Reads a file. Lines with another number of fields than the first are errors; an empty field is NaN, or the empty word. Spaces around
-    /// a field are no part of it.
+    /// Reads a file. Lines with another number of fields than the first are errors; an empty field is NaN, or
+    /// the empty word. Spaces around a field are no part of it.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<Table> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|e| system(path, &e))?;
@@ -155,8 +155,8 @@ impl Table {
         constant(&elements, &[self.rows, names.len()])
     }
 
-    /// One column of numbers, of shape `[rows]`, in any dtype. Of integers, every field must be a whole number that the dtype can hold; of
-    /// floats, an empty field is NaN.
+    /// One column of numbers, of shape `[rows]`, in any dtype. Of integers, every field must be a whole
+    /// number that the dtype can hold; of floats, an empty field is NaN.
     pub fn numbers_as(&self, name: &str, dtype: DType) -> Result<Tensor> {
         if dtype.is_float() || dtype == DType::Bool {
             return constant(&self.numbers(name)?, &[self.rows])?.cast(dtype);
@@ -182,8 +182,8 @@ impl Table {
         )
     }
 
-    /// One column as i32 labels of shape `[rows]`, and the words that they stand for, numbered as they first come. Words are what is
-    /// written, also where it looks like a number: `02134` and `2134` are two.
+    /// One column as i32 labels of shape `[rows]`, and the words that they stand for, numbered as they first
+    /// come. Words are what is written, also where it looks like a number: `02134` and `2134` are two.
     pub fn categories(&self, name: &str) -> Result<(Tensor, Vec<String>)> {
         let (codes, names) = self.column(name)?.words()?;
         Ok((constant(&codes, &[self.rows])?, names))

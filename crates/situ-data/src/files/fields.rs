@@ -58,7 +58,8 @@ impl Fields {
         self.iter().enumerate().map(float).collect()
     }
 
-    /// Each field as a whole number that a dtype can hold. Numbers beyond 2⁵³ are exact: they do not go through f64.
+    /// Each field as a whole number that a dtype can hold. Numbers beyond 2⁵³ are exact: they do not go
+    /// through f64.
     pub(super) fn integers(&self, dtype: DType) -> Result<Vec<i128>, Misfit> {
         let range = dtype.whole_range().unwrap_or(0..=0);
         let integer = |(row, field): (usize, &str)| {
@@ -92,7 +93,8 @@ impl Fields {
     }
 }
 
-/// A number written with a point or an exponent that is whole all the same, and below 2⁵³, where f64 is exact.
+/// A number written with a point or an exponent that is whole all the same, and below 2⁵³, where f64 is
+/// exact.
 fn whole(number: f64) -> Option<i128> {
     (number.fract() == 0.0 && number.abs() <= (1u64 << 53) as f64).then_some(number as i128)
 }

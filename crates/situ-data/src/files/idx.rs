@@ -1,4 +1,5 @@
-//! IDX files, as the MNIST digits come in: two zero bytes, the type, the number of axes, their sizes and the elements, big-endian.
+//! IDX files, as the MNIST digits come in: two zero bytes, the type, the number of axes, their sizes and the
+//! elements, big-endian.
 
 use crate::dataset::Dataset;
 use crate::files::{system, tensor_of};

@@ -1,6 +1,8 @@
-//! NPY files, as NumPy's `save` writes them: a magic string, a version, a header that is the text of a Python dictionary, the elements.
+//! NPY files, as NumPy's `save` writes them: a magic string, a version, a header that is the text of a Python
+//! dictionary, the elements.
 //!
-//! The header is read here rather than by a crate: those there are bring a parser of all of Python's literals, and a C compiler with it.
+//! The header is read here rather than by a crate: those there are bring a parser of all of Python's
+//! literals, and a C compiler with it.
 
 use crate::dataset::Dataset;
 use crate::files::{system, tensor_of};
@@ -18,7 +20,8 @@ impl Dataset<Tensor> {
     }
 }
 
-/// The tensor of an NPY file, in the dtype of its elements. Two bytes without a meaning, `V2`, are bf16: NumPy has no name for it.
+/// The tensor of an NPY file, in the dtype of its elements. Two bytes without a meaning, `V2`, are bf16:
+/// NumPy has no name for it.
 pub fn read_npy(path: impl AsRef<Path>) -> Result<Tensor> {
     let path = path.as_ref();
     let bytes = std::fs::read(path).map_err(|e| system(path, &e))?;

@@ -1,7 +1,7 @@
 //! Several elements as one, along a new first axis.
 //!
-//! What lies in the host's memory, rows of tensors above all, is copied into the batch by one memory copy per row; what lies on another device is
-//! stacked there.
+//! What lies in the host's memory, rows of tensors above all, is copied into the batch by one memory copy per
+//! row; what lies on another device is stacked there.
 
 use crate::cell::{Cell, Part};
 use crate::fingerprint::Fingerprint;

@@ -1,8 +1,9 @@
 //! A map on threads of its own.
 //!
-//! Workers take turns at the stream before, each taking a lot of elements with its number; the lots come out in that order, or as they are
-//! ready. A lot grows while it takes little time, so that locks are taken a few times per batch, and stays one element where elements take
-//! long, so that all workers have some. At most [`LOTS_PER_WORKER`] lots per worker are under way or waiting.
+//! Workers take turns at the stream before, each taking a lot of elements with its number; the lots come out
+//! in that order, or as they are ready. A lot grows while it takes little time, so that locks are taken a few
+//! times per batch, and stays one element where elements take long, so that all workers have some. At most
+//! [`LOTS_PER_WORKER`] lots per worker are under way or waiting.
 
 use crate::stages::map::Apply;
 use crate::stop::{Bell, Stop};
@@ -78,7 +79,8 @@ impl Shared {
                 break;
             };
             let start = Instant::now();
-            // Closures' panics are caught one by one. Should anything else panic, who waits for this lot is told.
+            // Closures' panics are caught one by one. Should anything else panic, who waits for this lot is
+            // told.
             if let Err(error) = guarded("map", || {
                 self.apply.all(first, &mut items, || self.over());
                 Ok(())
@@ -114,7 +116,8 @@ impl Shared {
         }
         let mut items = Vec::new();
         let lot = self.lot.load(Relaxed);
-        // The stages before catch what closures do. Should one panic all the same, the consumer is told rather than left to wait.
+        // The stages before catch what closures do. Should one panic all the same, the consumer is told
+        // rather than left to wait.
         if let Err(error) = guarded("map", || {
             source.stream.fill(lot, &mut items);
             Ok(())

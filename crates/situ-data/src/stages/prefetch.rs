@@ -1,7 +1,7 @@
 //! Elements made ahead by a thread, in the host's memory or on a device.
 //!
-//! To a device: while the program uses one element, the next is copied. No more than `ahead` elements are on the device, or on their way to
-//! it, beyond the one that the program has.
+//! To a device: while the program uses one element, the next is copied. No more than `ahead` elements are on
+//! the device, or on their way to it, beyond the one that the program has.
 
 use crate::cell::{Cell, Part};
 use crate::fingerprint::Fingerprint;
@@ -30,7 +30,8 @@ impl Stage for Prefetch {
         let device = self.device.clone();
         let surroundings = self.surroundings.or_on(&context.host);
         let started = ahead.threads.start(context, move || {
-            // Stages catch what closures do. Should one panic all the same, the consumer is told rather than left to wait.
+            // Stages catch what closures do. Should one panic all the same, the consumer is told rather than
+            // left to wait.
             let ran = guarded("prefetch", || {
                 match &device {
                     None => run(&mut *from, &queue),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// A pipeline with every sort of thread, and a count of the closures' owners: it falls to 1 once no thread has them any more.
+/// A pipeline with every sort of thread, and a count of the closures' owners: it falls to 1 once no thread
+/// has them any more.
 fn busy(alive: &Arc<()>) -> Dataset<Tensor> {
     let held = alive.clone();
     numbers(1000)

@@ -1,4 +1,5 @@
-//! Whether a program waits for input that is made ahead. Waits are counted, and the two sides go by what the other has done: by no clock.
+//! Whether a program waits for input that is made ahead. Waits are counted, and the two sides go by what the
+//! other has done: by no clock.
 
 use crate::numbers;
 use situ_data::{Dataset, Iter};
@@ -36,7 +37,8 @@ fn counted(begun: &Begun) -> Dataset<Tensor> {
     })
 }
 
-/// Steps that take a little longer than their input: each is over when the next element is made and the one after it begun.
+/// Steps that take a little longer than their input: each is over when the next element is made and the one
+/// after it begun.
 fn step_by_step(mut elements: Iter<Tensor>, begun: &Begun) -> (u64, u64) {
     elements.next().unwrap().unwrap();
     let warm = elements.waits();
@@ -73,7 +75,8 @@ fn waits_for_input_that_takes_longer_are_counted() {
     let mut elements = slow.prefetch(2).iter();
     assert_eq!(elements.by_ref().count(), 10);
     assert!(elements.waits() > 1);
-    // Without a stage that makes elements ahead there is nothing to wait for: they are made when they are asked for.
+    // Without a stage that makes elements ahead there is nothing to wait for: they are made when they are
+    // asked for.
     let mut elements = slow.take(2).iter();
     assert_eq!((elements.by_ref().count(), elements.waits()), (2, 0));
 }

@@ -1,8 +1,9 @@
 //! The host's clock, by the device's, on a driver that runs on the host.
 //!
-//! Both then go by the same oscillator, and how far one is ahead of the other is found out once: a timestamp comes before whoever waits for it
-//! is told so, and of several the one that was told soonest says best. From then on the host's clock will do where the host is waiting anyway:
-//! a batch is over when its waiter wakes up, which whoever reads a few bytes does at once.
+//! Both then go by the same oscillator, and how far one is ahead of the other is found out once: a timestamp
+//! comes before whoever waits for it is told so, and of several the one that was told soonest says best. From
+//! then on the host's clock will do where the host is waiting anyway: a batch is over when its waiter wakes
+//! up, which whoever reads a few bytes does at once.
 
 use super::TOGETHER;
 use crate::context::Context;

@@ -1,8 +1,8 @@
 //! Which timestamps on the device bound which launches.
 //!
-//! A lap goes from one time to another. That of a pass has two timestamps of its own. That of a batch has one at most, at its end: a queue begins
-//! with a batch when it was submitted, or when it is done with what came before, whichever is later; and where the host waits for the end of
-//! the batch, it knows it.
+//! A lap goes from one time to another. That of a pass has two timestamps of its own. That of a batch has one
+//! at most, at its end: a queue begins with a batch when it was submitted, or when it is done with what came
+//! before, whichever is later; and where the host waits for the end of the batch, it knows it.
 
 use super::{STAMPS, Stopwatch, TOGETHER};
 use std::sync::Arc;
@@ -42,7 +42,8 @@ pub(super) struct Running {
     begin: Begin,
 }
 
-/// The laps of the batch that is being recorded, and of those before it that were left on the device. Lives under the stream's lock.
+/// The laps of the batch that is being recorded, and of those before it that were left on the device. Lives
+/// under the stream's lock.
 #[derive(Default)]
 pub(crate) struct Laps {
     pub(super) list: Vec<Lap>,

@@ -1,5 +1,5 @@
-//! Normalisation over a batch: the statistics of each channel by a team, or in cuts where it is long; then one invocation for
-//! each element.
+//! Normalisation over a batch: the statistics of each channel by a team, or in cuts where it is long; then
+//! one invocation for each element.
 
 use super::Kernel;
 use super::long_rows::{LongRows, Numbers, Pass, Reads, source};

@@ -1,12 +1,12 @@
-//! Nested loops that are too long for one invocation, cut into boxes: one dispatch for each, which adds to what those before
-//! it left. The order of boxes is that of the loops.
+//! Nested loops that are too long for one invocation, cut into boxes: one dispatch for each, which adds to
+//! what those before it left. The order of boxes is that of the loops.
 
 use super::run::Params;
 use crate::borders::Borders;
 use std::ops::Range;
 
-/// The words of a box: ranges of the outer and the middle loop, then of the inner one, whether others came before, and
-/// whether it is the last.
+/// The words of a box: ranges of the outer and the middle loop, then of the inner one, whether others came
+/// before, and whether it is the last.
 const BOX: usize = 9;
 
 /// Three nested loops, outermost first, and how much of each is done at once.

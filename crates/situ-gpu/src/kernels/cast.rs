@@ -40,7 +40,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
 pub(super) fn body(from: Elem, to: Elem) -> &'static str {
     match (from, to) {
         (Elem::F32, Elem::F32) | (Elem::I32, Elem::I32) | (Elem::Bool, Elem::Bool) => "a",
-        // The largest f32 below 2^31 is an integer, so clamping to it and to -2^31 leaves the ends to be said.
+        // The largest f32 below 2^31 is an integer, so clamping to it and to -2^31 leaves the ends to be
+        // said.
         (Elem::F32, Elem::I32) => {
             "select(select(i32(clamp(a, -2147483648.0, 2147483520.0)), 2147483647, a >= 2147483648.0), 0, is_nan(a))"
         }

@@ -1,8 +1,10 @@
-//! Convolutions' gradients by one invocation for each element of the result: what would leave most of a tile empty. That is the gradient by filters
-//! that each see a channel of their own, and by images where strides are so long that pixels met few taps.
+//! Convolutions' gradients by one invocation for each element of the result: what would leave most of a tile
+//! empty. That is the gradient by filters that each see a channel of their own, and by images where strides
+//! are so long that pixels met few taps.
 //!
-//! Loops that are too long for one invocation are cut into boxes, which add to the result one after the other. The gradient by
-//! the filter sums over all pixels: those are shared by parts, whose sums are added in a second round.
+//! Loops that are too long for one invocation are cut into boxes, which add to the result one after the
+//! other. The gradient by the filter sums over all pixels: those are shared by parts, whose sums are added in
+//! a second round.
 
 use super::boxes::Boxes;
 use super::conv2d::params;

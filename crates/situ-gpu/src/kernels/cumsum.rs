@@ -1,5 +1,6 @@
-//! Running sums along an axis. Rows are cut into pieces: the sum of each piece, then the sums of the pieces before each, then every element of a
-//! piece. No invocation loops over more than one piece, or over more pieces than one row has.
+//! Running sums along an axis. Rows are cut into pieces: the sum of each piece, then the sums of the pieces
+//! before each, then every element of a piece. No invocation loops over more than one piece, or over more
+//! pieces than one row has.
 
 use super::Kernel;
 use super::run::{Params, Run, element_offset};

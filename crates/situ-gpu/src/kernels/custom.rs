@@ -14,8 +14,9 @@ use std::sync::Arc;
 /// Inputs that there are words for.
 const INPUTS: usize = 3;
 
-/// Loop trips for one element, of which an invocation makes four, one after another. Kernels are chosen before a device has counted how far its loops
-/// run; one that turns out to count less than this needs is refused at the launch.
+/// Loop trips for one element, of which an invocation makes four, one after another. Kernels are chosen
+/// before a device has counted how far its loops run; one that turns out to count less than this needs is
+/// refused at the launch.
 const TRIPS: usize = 8_000;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {

@@ -1,7 +1,8 @@
-//! The machinery of elementwise kernels: one function of up to three elements, compiled for dense tensors (four
-//! elements at a time) and for any strides.
+//! The machinery of elementwise kernels: one function of up to three elements, compiled for dense tensors
+//! (four elements at a time) and for any strides.
 //!
-//! An op supplies the text of `fn apply(..)`; `unary`, `binary`, `select` and `cast` are tables of such texts.
+//! An op supplies the text of `fn apply(..)`; `unary`, `binary`, `select` and `cast` are tables of such
+//! texts.
 
 use super::run::{Params, Run, element_offset, groups_for, offset_of};
 use super::shader::{Elem, Math, entry, locate, per_output};
@@ -21,7 +22,8 @@ pub(crate) struct Function {
     pub(crate) inputs: Vec<Elem>,
     pub(crate) output: Elem,
     pub(crate) math: Math,
-    /// An expression in `a`, `b`, `c` (the inputs), `own` (the op's four words) and `e` (the element's number).
+    /// An expression in `a`, `b`, `c` (the inputs), `own` (the op's four words) and `e` (the element's
+    /// number).
     pub(crate) body: Cow<'static, str>,
     /// An expression that is true where an element can't be computed, and what that means.
     pub(crate) bad: Option<(&'static str, Bad)>,
@@ -46,8 +48,8 @@ pub(crate) fn launch(
     launch_over(run, f, &shape, inputs, &layouts, own)
 }
 
-/// Queues the function over `inputs` as `layouts` lay them out; all have `shape`, whose elements in row-major order
-/// are the output's.
+/// Queues the function over `inputs` as `layouts` lay them out; all have `shape`, whose elements in row-major
+/// order are the output's.
 pub(crate) fn launch_over(
     run: &Run<'_>,
     f: &Function,

@@ -1,13 +1,15 @@
 //! Chains of elementwise ops as one kernel, written for the program at hand.
 //!
-//! Promises: every step gives what its op gives alone, infinities, NaN, signed zeros and lost digits included. Drivers compile
-//! shaders as if floats were real numbers (`x - x` is 0, `(a + b) - a` is `b`), and what they see they fold. So no step sees
-//! what made its operands: results that other steps read are hidden, and so is the second of two equal operands.
+//! Promises: every step gives what its op gives alone, infinities, NaN, signed zeros and lost digits
+//! included. Drivers compile shaders as if floats were real numbers (`x - x` is 0, `(a + b) - a` is `b`), and
+//! what they see they fold. So no step sees what made its operands: results that other steps read are hidden,
+//! and so is the second of two equal operands.
 //!
-//! Constants and parameters of functions are not part of the text but of the call, so a program with another learning
-//! rate is the same kernel. Parameter words: (elements, axes, which inputs are one repeated element, -), then the
-//! offsets of inputs and outputs, then eight words for each axis (size, strides of up to six inputs), then the
-//! program's own words. Word 62 and 63 are the stream's, so axes step over the vector they lie in.
+//! Constants and parameters of functions are not part of the text but of the call, so a program with another
+//! learning rate is the same kernel. Parameter words: (elements, axes, which inputs are one repeated element,
+//! -), then the offsets of inputs and outputs, then eight words for each axis (size, strides of up to six
+//! inputs), then the program's own words. Word 62 and 63 are the stream's, so axes step over the vector they
+//! lie in.
 
 use super::Kernel;
 use super::run::{Params, Run, groups_for, offset_of};
@@ -229,7 +231,8 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
     Ok(text)
 }
 
-/// For each register, the first one that holds the same value for all a compiler can tell: it merges equal steps.
+/// For each register, the first one that holds the same value for all a compiler can tell: it merges equal
+/// steps.
 fn merged(program: &Program) -> Vec<u16> {
     let inputs = program.inputs().len();
     let mut same: Vec<u16> = (0..inputs as u16).collect();
@@ -277,7 +280,8 @@ fn offset(i: usize) -> String {
     format!("params.w[{}].{}", 1 + i / 4, ["x", "y", "z", "w"][i % 4])
 }
 
-/// Elements of a program's inputs and outputs. The program's own dtypes, all of which `text_of` has looked at.
+/// Elements of a program's inputs and outputs. The program's own dtypes, all of which `text_of` has looked
+/// at.
 fn elems(dtypes: impl Iterator<Item = DType>) -> Vec<Elem> {
     dtypes.filter_map(|d| Elem::of(d).ok()).collect()
 }

@@ -1,7 +1,8 @@
-//! Indexed reads: gather, one_hot. Indices are dense, of i32 or of i64, which is two words. What they have in common with `scatter_add` is here too.
+//! Indexed reads: gather, one_hot. Indices are dense, of i32 or of i64, which is two words. What they have in
+//! common with `scatter_add` is here too.
 //!
-//! An index out of range is noted in an error slot with its position, and a valid one is used instead: nothing is
-//! read or written where it should not be.
+//! An index out of range is noted in an error slot with its position, and a valid one is used instead:
+//! nothing is read or written where it should not be.
 
 use super::Kernel;
 use super::pairs;
@@ -36,8 +37,8 @@ pub(super) fn around(shape: &Shape, axis: usize) -> (usize, usize, usize) {
     (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
 }
 
-/// `fn index_at(at: u32) -> u32`, the index at a place of `buffer`; one that no u32 holds is the largest of them, which is no place.
-/// A negative one is beyond every end, as unsigned numbers see it.
+/// `fn index_at(at: u32) -> u32`, the index at a place of `buffer`; one that no u32 holds is the largest of
+/// them, which is no place. A negative one is beyond every end, as unsigned numbers see it.
 pub(super) fn index_at(indices: &Arg<'_>, buffer: &str) -> String {
     let value = match indices.dtype.size() {
         8 => format!("select(0xffffffffu, {buffer}[2u * at], {buffer}[2u * at + 1u] == 0u)"),

@@ -108,8 +108,8 @@ fn tile(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     walk(run, "tile", Elem::of(output.dtype)?, "\n        at += (c % axis.z) * axis.y;", &params)
 }
 
-/// A kernel that finds each output element's place in the input axis by axis: `step` turns the coordinate `c` along
-/// `axis` into a distance added to `at`.
+/// A kernel that finds each output element's place in the input axis by axis: `step` turns the coordinate `c`
+/// along `axis` into a distance added to `at`.
 fn walk(
     run: &Run<'_>,
     kernel: &'static str,

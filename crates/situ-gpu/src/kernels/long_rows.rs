@@ -1,7 +1,8 @@
-//! Rows that are too long for a team: they are cut, two numbers are kept of each cut in the workspace, and joined until
-//! there are two for each row; a last pass makes the result from those, cut by cut again.
+//! Rows that are too long for a team: they are cut, two numbers are kept of each cut in the workspace, and
+//! joined until there are two for each row; a last pass makes the result from those, cut by cut again.
 //!
-//! A kernel says how elements are found ([`Reads`]) and which [`Numbers`] are kept. The order of additions depends on the rows and the device's borders alone.
+//! A kernel says how elements are found ([`Reads`]) and which [`Numbers`] are kept. The order of additions
+//! depends on the rows and the device's borders alone.
 
 use super::run::{Params, Run};
 use super::shader::{Math, entry};
@@ -120,8 +121,8 @@ pub(super) struct Pass<'a, 'b> {
 }
 
 impl<'a> Pass<'a, '_> {
-    /// Keeps the numbers of each cut from byte `at` of the workspace on, and joins them. Where those of whole rows lie,
-    /// in words of the workspace's block.
+    /// Keeps the numbers of each cut from byte `at` of the workspace on, and joins them. Where those of whole
+    /// rows lie, in words of the workspace's block.
     pub(super) fn summarise(&self, numbers: Numbers, at: usize) -> Result<u32, Fault> {
         let (work, start) = self.run.workspace()?;
         let to = start + (at / 4) as u32;

@@ -1,8 +1,8 @@
 //! Matrix products; batches broadcast, and either side may lie any way.
 //!
-//! On hardware, tiles are shared in workgroup memory. On a software driver that memory is no faster than any other and
-//! every load is dear, so there each invocation makes a large block straight from memory. A long inner axis is summed in
-//! stretches, one dispatch each, in order.
+//! On hardware, tiles are shared in workgroup memory. On a software driver that memory is no faster than any
+//! other and every load is dear, so there each invocation makes a large block straight from memory. A long
+//! inner axis is summed in stretches, one dispatch each, in order.
 
 use super::Kernel;
 use super::run::{Params, Run, element_offset};
@@ -28,7 +28,8 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
     });
 }
 
-/// What happens to a result before it is stored: nothing, or a bias of its column and then perhaps an activation.
+/// What happens to a result before it is stored: nothing, or a bias of its column and then perhaps an
+/// activation.
 #[derive(Clone, Copy)]
 enum Finish {
     Plain,
@@ -53,7 +54,8 @@ impl Finish {
                 // Registered only for activations that have a body.
                 let body = activation.and_then(|op| unary::body(op.kind, elem));
                 let (math, body) = body.unwrap_or((Math::NONE, "a"));
-                // The words behind the batch axes: the activation's parameters, where the bias starts, and its stride.
+                // The words behind the batch axes: the activation's parameters, where the bias starts, and
+                // its stride.
                 let text = format!(
                     "let own = params.w[3u + params.w[0].w];
         // Hidden, as between any two ops: the activation is to see a number, and not a sum.
@@ -174,7 +176,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     blocks.push(result);
     let (down, across) = tile.size();
     let groups = m.div_ceil(down) * n.div_ceil(across) * batch.elements();
-    // A long inner axis is summed in stretches, each of which adds to those before it; what comes after the sum comes last.
+    // A long inner axis is summed in stretches, each of which adds to those before it; what comes after the
+    // sum comes last.
     let step = stretch(k, run.borders());
     let count = Borders::parts(k, step);
     let each = run.shared_by(count);
@@ -236,8 +239,8 @@ fn source(tile: Tile, elem: Elem, finish: Finish, adds: bool) -> Source {
     Source { buffers: vec![View::Words; finish.inputs() + 1], wgsl }
 }
 
-/// The text of `tile` for blocks of `rows` by `columns`, `beside` of them side by side in a workgroup. Written out,
-/// because registers cannot be indexed.
+/// The text of `tile` for blocks of `rows` by `columns`, `beside` of them side by side in a workgroup.
+/// Written out, because registers cannot be indexed.
 fn direct(rows: usize, columns: usize, beside: usize) -> String {
     let mut text = format!(
         "fn tile(group: u32, lane: u32) {{

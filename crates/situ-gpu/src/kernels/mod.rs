@@ -1,11 +1,12 @@
 //! The kernels, one file per family of ops.
 //!
-//! Adding one: a file with a `register` function, and a line in [`registry`]. A kernel's host side is a plain function
-//! from a [`Run`] to queued dispatches; its device side is WGSL put together by `shader` or written out.
+//! Adding one: a file with a `register` function, and a line in [`registry`]. A kernel's host side is a plain
+//! function from a [`Run`] to queued dispatches; its device side is WGSL put together by `shader` or written
+//! out.
 //!
-//! Promises: a kernel writes its output's elements and, at most, the padding behind them; it reads only what its
-//! inputs' layouts reach; the order of additions depends on shapes alone. Results agree with the CPU's to about 1e-6
-//! relative, exactly for integers and bools.
+//! Promises: a kernel writes its output's elements and, at most, the padding behind them; it reads only what
+//! its inputs' layouts reach; the order of additions depends on shapes alone. Results agree with the CPU's to
+//! about 1e-6 relative, exactly for integers and bools.
 
 mod batch_norm;
 mod binary;

@@ -1,4 +1,5 @@
-//! i64 as pairs of words, low word first, without 64-bit arithmetic, which many GPUs lack: copies and conversions.
+//! i64 as pairs of words, low word first, without 64-bit arithmetic, which many GPUs lack: copies and
+//! conversions.
 
 use super::copy::identity;
 use super::elementwise::launch_over;

@@ -1,7 +1,9 @@
-//! Pooling and its gradient. Small windows are for `pool2d_strips`, and so is the gradient of those that do not overlap.
+//! Pooling and its gradient. Small windows are for `pool2d_strips`, and so is the gradient of those that do
+//! not overlap.
 //!
-//! Of others, there is one invocation for each element of the result. Windows that are too large for one are cut into boxes. The gradient by the
-//! image looks back from each pixel at the windows that it was in; where the largest of each stands is found once, and kept in the workspace.
+//! Of others, there is one invocation for each element of the result. Windows that are too large for one are
+//! cut into boxes. The gradient by the image looks back from each pixel at the windows that it was in; where
+//! the largest of each stands is found once, and kept in the workspace.
 
 use super::Kernel;
 use super::boxes::Boxes;

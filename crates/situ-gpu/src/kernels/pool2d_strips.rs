@@ -1,5 +1,6 @@
-//! Pooling with small windows, and its gradient where no two windows overlap: an invocation makes four results of a line. The window is part of
-//! the kernel's text, so that its loops are written out and nothing is divided by what is known.
+//! Pooling with small windows, and its gradient where no two windows overlap: an invocation makes four
+//! results of a line. The window is part of the kernel's text, so that its loops are written out and nothing
+//! is divided by what is known.
 
 use super::conv2d::params;
 use super::run::{Params, Run};

@@ -1,5 +1,5 @@
-//! Random tensors from a counter, to the CPU's definition: uniform, bernoulli and permutation to the bit, normal to
-//! 1e-5 of the deviation, because square roots and division round as the hardware likes.
+//! Random tensors from a counter, to the CPU's definition: uniform, bernoulli and permutation to the bit,
+//! normal to 1e-5 of the deviation, because square roots and division round as the hardware likes.
 
 use super::Kernel;
 use super::run::{Params, Run, element_offset, groups_for};
@@ -15,7 +15,8 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add(OpKind::Random, Elem::DTYPES, Kernel::new(run));
 }
 
-/// A distribution as WGSL: the bits `r` of four elements from the four words `x` of a block; and its own words.
+/// A distribution as WGSL: the bits `r` of four elements from the four words `x` of a block; and its own
+/// words.
 struct Draw {
     text: &'static str,
     own: [u32; 4],

@@ -1,9 +1,9 @@
 //! Reductions over any axes of any strides.
 //!
-//! Short rows, and columns of a dense matrix, are reduced by one invocation each; long rows by a workgroup. Rows that are
-//! too long for that, or too few, are cut: partial results go to the workspace, and are reduced once more, until there
-//! is one for each row. Which of these depends on shapes, strides and the device's borders alone, so a result has the
-//! same bits every time.
+//! Short rows, and columns of a dense matrix, are reduced by one invocation each; long rows by a workgroup.
+//! Rows that are too long for that, or too few, are cut: partial results go to the workspace, and are reduced
+//! once more, until there is one for each row. Which of these depends on shapes, strides and the device's
+//! borders alone, so a result has the same bits every time.
 
 use super::Kernel;
 use super::run::{Params, Run, element_offset, groups_for};
@@ -33,8 +33,8 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add(OpKind::Reduce, Elem::DTYPES, Kernel::new(run).with_workspace(workspace));
 }
 
-/// The length of the cuts in which each of `rows` rows of `length` elements is reduced; `weight` is loop trips for each
-/// element.
+/// The length of the cuts in which each of `rows` rows of `length` elements is reduced; `weight` is loop
+/// trips for each element.
 fn cut_length(rows: usize, length: usize, weight: usize, borders: &Borders) -> usize {
     // An invocation alone reduces four rows one after the other, in runs of 64; see `per_output`.
     let alone = (borders.trips / 5 / weight).max(64);
@@ -302,7 +302,8 @@ fn source(form: &Form) -> Source {
     // Partial results of a row lie as far apart as there are rows.
     let position =
         if form.reads == From::Positions { "b1[params.w[1].y + i * params.w[2].y + row]" } else { "i" };
-    // Where an element is follows from its number; of those that are looked up by position it has to be found.
+    // Where an element is follows from its number; of those that are looked up by position it has to be
+    // found.
     let walked = if form.reads == From::Positions { "reduced(r)" } else { "offset(at)" };
     text += &format!(
         "fn item_at(base: u32, row: u32, i: u32) -> Acc {{ let r = {position}; let x = {}; return {item}; }}

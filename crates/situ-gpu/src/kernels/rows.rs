@@ -1,5 +1,5 @@
-//! Ops on rows of floats: softmax, cross-entropies, layer norm. Any strides; one team per row, or cuts of rows that are too
-//! long for one.
+//! Ops on rows of floats: softmax, cross-entropies, layer norm. Any strides; one team per row, or cuts of
+//! rows that are too long for one.
 
 use super::Kernel;
 use super::index::{index_at, is_wide};

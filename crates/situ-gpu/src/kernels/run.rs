@@ -27,8 +27,8 @@ pub(crate) struct Run<'a> {
     pub(crate) watch: Option<&'a Arc<Stopwatch>>,
 }
 
-/// Parameters of a kernel, laid out as the templates read them: four words of sizes, four of offsets, four of the op's
-/// own, then four for each axis.
+/// Parameters of a kernel, laid out as the templates read them: four words of sizes, four of offsets, four of
+/// the op's own, then four for each axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Params {
     words: [u32; MAX_PARAM_WORDS],
@@ -147,8 +147,9 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Queues a kernel that may find bad data. It binds `blocks` and, as its last buffer, the error slots. `indices`
-    /// is a dense tensor of i32 or i64 in which the bad value stands at the row that the kernel notes.
+    /// Queues a kernel that may find bad data. It binds `blocks` and, as its last buffer, the error slots.
+    /// `indices` is a dense tensor of i32 or i64 in which the bad value stands at the row that the kernel
+    /// notes.
     pub(crate) fn dispatch_checked(
         &self,
         pipeline: &Pipeline,
@@ -245,8 +246,8 @@ pub(crate) fn groups_for(elements: usize) -> usize {
     elements.div_ceil(GROUP_ELEMENTS)
 }
 
-/// `groups` workgroups in two dimensions, as close as may be; kernels number them row by row and look whether they
-/// are beyond the end.
+/// `groups` workgroups in two dimensions, as close as may be; kernels number them row by row and look whether
+/// they are beyond the end.
 fn fold(groups: usize, most: u32) -> [u32; 3] {
     if groups <= most as usize {
         return [groups as u32, 1, 1];

@@ -1,8 +1,9 @@
 //! scatter_add: updates are added to the rows that indices name, in the order of the indices.
 //!
-//! Few indices are each compared with all others. Many are sorted first, by digits and stably, so that equal ones lie
-//! side by side; runs of equal ones are then added up in chunks, and across chunks. The work is linear in indices and
-//! updates, no invocation makes more trips than it may, and without float atomics the sum is the same every time.
+//! Few indices are each compared with all others. Many are sorted first, by digits and stably, so that equal
+//! ones lie side by side; runs of equal ones are then added up in chunks, and across chunks. The work is
+//! linear in indices and updates, no invocation makes more trips than it may, and without float atomics the
+//! sum is the same every time.
 
 use super::Kernel;
 use super::copy::identity;
@@ -85,7 +86,8 @@ impl Plan {
         self.count.div_ceil(self.run) * self.columns
     }
 
-    /// Words of two orders of positions, of counters, of sums of blocks, and of two parts of runs for each unit.
+    /// Words of two orders of positions, of counters, of sums of blocks, and of two parts of runs for each
+    /// unit.
     fn words(&self) -> [usize; 5] {
         [self.count, self.count, self.counters(), self.counters().div_ceil(self.block()), 2 * self.units()]
     }
@@ -146,7 +148,8 @@ fn kernel(
     run.dispatch(&pipeline, blocks, &params, units.div_ceil(64))
 }
 
-/// Sorts the positions of the indices by what stands there. Where they lie, in words of the workspace's block.
+/// Sorts the positions of the indices by what stands there. Where they lie, in words of the workspace's
+/// block.
 fn sort(run: &Run<'_>, plan: &Plan, indices: &Arg<'_>, size: usize) -> Result<u32, Fault> {
     const COMMON: &str = include_str!("wgsl/sort.wgsl");
     let (work, start) = run.workspace()?;

@@ -1,9 +1,10 @@
-//! WGSL text from small pieces: element types, loads and stores, and the frame around a function of one element.
+//! WGSL text from small pieces: element types, loads and stores, and the frame around a function of one
+//! element.
 //!
-//! The convention that every kernel of the frame follows: inputs are bound first, in order, then the output, then the
-//! error slots if it has any. Parameters are those of [`super::run::Params`]: `params.w[0]` is (elements, axes, flags,
-//! -), `params.w[1]` the element offsets of the inputs and, last, of the output, `params.w[2]` the op's own words, and
-//! `params.w[3 + axis]` four words for each axis.
+//! The convention that every kernel of the frame follows: inputs are bound first, in order, then the output,
+//! then the error slots if it has any. Parameters are those of [`super::run::Params`]: `params.w[0]` is
+//! (elements, axes, flags, -), `params.w[1]` the element offsets of the inputs and, last, of the output,
+//! `params.w[2]` the op's own words, and `params.w[3 + axis]` four words for each axis.
 
 use crate::fault::Fault;
 use crate::pipelines::{Source, View};
@@ -59,9 +60,9 @@ impl Elem {
         }
     }
 
-    /// Statements that load the four elements number `4 q` and on of buffer `b<i>` into `v<i>`, from the element
-    /// offset `offset`, which is a multiple of 4; or one element four times, where bit `i` of `params.w[0].z` is set.
-    /// Word dtypes are bound as quads.
+    /// Statements that load the four elements number `4 q` and on of buffer `b<i>` into `v<i>`, from the
+    /// element offset `offset`, which is a multiple of 4; or one element four times, where bit `i` of
+    /// `params.w[0].z` is set. Word dtypes are bound as quads.
     pub(crate) fn load_four(self, i: usize, offset: &str) -> String {
         let ty = self.wgsl();
         let (one, four) = match self {
@@ -146,8 +147,9 @@ impl std::ops::BitOr for Math {
     }
 }
 
-/// The opening of an entry point: `group` is the number of the workgroup, `lane` that of the invocation within it. Work
-/// that is too much for one dispatch is queued as several, each from workgroup number `params.w[15].y`.
+/// The opening of an entry point: `group` is the number of the workgroup, `lane` that of the invocation
+/// within it. Work that is too much for one dispatch is queued as several, each from workgroup number
+/// `params.w[15].y`.
 pub(crate) fn entry(workgroup: usize) -> String {
     format!(
         "@compute @workgroup_size({workgroup})
@@ -158,8 +160,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     )
 }
 
-/// A kernel that calls `element(e: u32) -> u32`, defined by `text`, for the bits of each of `params.w[0].x` output
-/// elements. It binds `inputs` word buffers, then the output, then the error slots if `slots`.
+/// A kernel that calls `element(e: u32) -> u32`, defined by `text`, for the bits of each of `params.w[0].x`
+/// output elements. It binds `inputs` word buffers, then the output, then the error slots if `slots`.
 pub(crate) fn per_output(output: Elem, inputs: usize, slots: bool, text: &str) -> Source {
     let mut wgsl = text.to_string();
     wgsl += &entry(256);
@@ -195,8 +197,8 @@ pub(crate) fn per_output(output: Elem, inputs: usize, slots: bool, text: &str) -
     Source { buffers, wgsl }
 }
 
-/// A statement block that turns the row-major number `e` into the element offsets `at0`, `at1`, ... of `operands`
-/// tensors; axis words are (size, strides of the operands).
+/// A statement block that turns the row-major number `e` into the element offsets `at0`, `at1`, ... of
+/// `operands` tensors; axis words are (size, strides of the operands).
 pub(crate) fn locate(operands: usize) -> String {
     let lanes = ["y", "z", "w"];
     let mut text = String::from("    var rest = e;\n");

@@ -1,12 +1,12 @@
 //! Iteration spaces: the axes over which a kernel walks several tensors at once, as few as possible.
 //!
-//! Pure functions. Fewer axes mean fewer divisions per element, and one axis of stride 1 means that a dense kernel
-//! will do.
+//! Pure functions. Fewer axes mean fewer divisions per element, and one axis of stride 1 means that a dense
+//! kernel will do.
 
 use situ_core::MAX_RANK;
 
-/// Axes shared by `N` operands: for each axis a size, and the stride of each operand in elements. Strides are two's
-/// complement, so that negative ones work with the kernels' unsigned arithmetic.
+/// Axes shared by `N` operands: for each axis a size, and the stride of each operand in elements. Strides are
+/// two's complement, so that negative ones work with the kernels' unsigned arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space<const N: usize> {
     pub(crate) rank: usize,
@@ -15,8 +15,8 @@ pub(crate) struct Space<const N: usize> {
 }
 
 impl<const N: usize> Space<N> {
-    /// The axes of `sizes`, without those of size 1, and with neighbours merged wherever every operand lies so that
-    /// the two axes are one.
+    /// The axes of `sizes`, without those of size 1, and with neighbours merged wherever every operand lies
+    /// so that the two axes are one.
     pub(crate) fn merged(sizes: &[usize], strides: [&[isize]; N]) -> Space<N> {
         let mut space = Space { rank: 0, sizes: [1; MAX_RANK], strides: [[0; MAX_RANK]; N] };
         for (axis, &size) in sizes.iter().enumerate() {

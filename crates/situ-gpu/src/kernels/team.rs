@@ -1,8 +1,9 @@
 //! Kernels that reduce rows: one invocation for a short row, a workgroup of 256 for a long one.
 //!
-//! A kernel is the text of `fn work(row: u32, lane: u32)`, which visits elements `lane`, `lane + LANES`, ... and joins
-//! what it found with `team_<name>(lane, x)`. All invocations of a team take the same path through it. The parameters
-//! are (rows, kept axes, reduced axes, row length), offsets, the op's own words, and for each axis (size, strides).
+//! A kernel is the text of `fn work(row: u32, lane: u32)`, which visits elements `lane`, `lane + LANES`, ...
+//! and joins what it found with `team_<name>(lane, x)`. All invocations of a team take the same path through
+//! it. The parameters are (rows, kept axes, reduced axes, row length), offsets, the op's own words, and for
+//! each axis (size, strides).
 
 use super::shader::entry;
 
@@ -18,7 +19,8 @@ pub(crate) enum Team {
 impl Team {
     /// The team for `rows` rows of `length` elements.
     pub(crate) fn choose(rows: usize, length: usize, software: bool) -> Team {
-        // A software driver gains nothing from joining in shared memory, once there are rows for all its lanes.
+        // A software driver gains nothing from joining in shared memory, once there are rows for all its
+        // lanes.
         if length <= 64 || (software && rows >= 64) { Team::Alone } else { Team::Group }
     }
 
@@ -30,8 +32,8 @@ impl Team {
         }
     }
 
-    /// `const LANES`, and for each (name, join) a function `team_<name>(lane: u32, x: Acc) -> Acc`, where join is an
-    /// expression in `a` and `b`.
+    /// `const LANES`, and for each (name, join) a function `team_<name>(lane: u32, x: Acc) -> Acc`, where
+    /// join is an expression in `a` and `b`.
     pub(crate) fn joins(self, joins: &[(&str, &str)]) -> String {
         let mut text = match self {
             Team::Alone => String::from("const LANES: u32 = 1u;\n"),

@@ -42,8 +42,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Asks for `bytes` bytes from `offset`, after all work recorded before; `None` if there is no staging buffer that takes them whole, or
-    /// if checks are open, which reading must settle.
+    /// Asks for `bytes` bytes from `offset`, after all work recorded before; `None` if there is no staging
+    /// buffer that takes them whole, or if checks are open, which reading must settle.
     pub(crate) fn begin_read(
         self: &Arc<Self>,
         block: &Block,

@@ -1,5 +1,5 @@
-//! Functions of elements, written once in [`Terms`](super::Terms): a graph takes them op by op (its passes fuse them with
-//! what is around), and a builder that runs ops at once takes them as one fused op.
+//! Functions of elements, written once in [`Terms`](super::Terms): a graph takes them op by op (its passes
+//! fuse them with what is around), and a builder that runs ops at once takes them as one fused op.
 
 use super::{Builder, Values};
 use crate::Op;
@@ -10,8 +10,9 @@ use std::sync::{Arc, OnceLock};
 
 /// A function of elements, on any builder.
 pub trait Elementwise {
-    /// Where what it compiles to is kept: a static for each function without parameters. Such a function takes floats of one dtype, besides
-    /// bools, and its last input (what flows back) has that dtype. `None`: it is compiled each time.
+    /// Where what it compiles to is kept: a static for each function without parameters. Such a function
+    /// takes floats of one dtype, besides bools, and its last input (what flows back) has that dtype. `None`:
+    /// it is compiled each time.
     fn kept(&self) -> Option<&'static Kept> {
         None
     }
@@ -20,8 +21,9 @@ pub trait Elementwise {
     fn build<B: Builder>(&self, builder: &mut B, inputs: &[B::Value]) -> Result<B::Value>;
 }
 
-/// Where what one function compiles to is kept, for each dtype of its last input. The function's type holds it, in a static of its own: it is
-/// found without a lookup, and no two functions can be taken for each other.
+/// Where what one function compiles to is kept, for each dtype of its last input. The function's type holds
+/// it, in a static of its own: it is found without a lookup, and no two functions can be taken for each
+/// other.
 #[derive(Debug)]
 pub struct Kept([OnceLock<Arc<Compiled>>; DType::ALL.len()]);
 

@@ -7,8 +7,9 @@ use crate::{Op, ops::Fill};
 use situ_core::{Request, Result, Scalar, TensorType};
 use std::sync::Arc;
 
-/// Adds to a graph the gradients by `sources` of what `targets` (values with the gradients by them) say; `None` where no target
-/// depends on a source. Nodes of a gradient have the scope and the source line of the node that they are the gradient of.
+/// Adds to a graph the gradients by `sources` of what `targets` (values with the gradients by them) say;
+/// `None` where no target depends on a source. Nodes of a gradient have the scope and the source line of the
+/// node that they are the gradient of.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -145,8 +146,8 @@ impl<'a, V> BackwardCond<'a, V> {
     }
 }
 
-/// A graph of the arguments of `side` and of the gradients by its outputs (those that are known), which gives the gradients by the
-/// arguments that are wanted.
+/// A graph of the arguments of `side` and of the gradients by its outputs (those that are known), which gives
+/// the gradients by the arguments that are wanted.
 fn backwards(side: &Graph, known: &[bool], wanted: &[bool]) -> Result<Graph> {
     let mut builder = GraphBuilder::like(side);
     for node in side.nodes() {

@@ -1,5 +1,5 @@
-//! Gradients: one rule per op, generic over a [`Builder`], so that a rule is written once and serves graphs and the
-//! eager tape alike.
+//! Gradients: one rule per op, generic over a [`Builder`], so that a rule is written once and serves graphs
+//! and the eager tape alike.
 //!
 //! - here: what a rule is given and gives, and how ops are classified;
 //! - [`terms`]: the words in which rules are written;
@@ -8,9 +8,9 @@
 //! - [`mod@sweep`]: the reverse walk over what was recorded, whoever recorded it;
 //! - [`graph`]: that walk over a graph, and the gradients of conditions.
 //!
-//! Promises: a rule reads types and values only through its builder; an input that nobody wants a gradient of costs
-//! nothing; where there is none, the error names the op.
-//! Leaves to others: recording (`situ-tensor`), and where gradient ops run.
+//! Promises: a rule reads types and values only through its builder; an input that nobody wants a gradient of
+//! costs nothing; where there is none, the error names the op. Leaves to others: recording (`situ-tensor`),
+//! and where gradient ops run.
 
 pub mod elementwise;
 pub mod erased;
@@ -33,7 +33,8 @@ use smallvec::SmallVec;
 pub enum Differentiability {
     /// It has a rule for its float inputs.
     Smooth,
-    /// Its result moves in steps, or is no number: comparisons, roundings, positions. There is no gradient through it.
+    /// Its result moves in steps, or is no number: comparisons, roundings, positions. There is no gradient
+    /// through it.
     Flat,
     /// It stops gradients on purpose.
     Stop,
@@ -88,8 +89,8 @@ impl<V> Application<'_, V> {
         self.wanted.get(input).copied().unwrap_or(false)
     }
 
-    /// The gradient by the first output. A rule is only asked where some output has one; rules of ops with several
-    /// outputs look at [`Application::upstream`] themselves.
+    /// The gradient by the first output. A rule is only asked where some output has one; rules of ops with
+    /// several outputs look at [`Application::upstream`] themselves.
     pub fn by_output(&self) -> Result<&V> {
         match self.upstream.first() {
             Some(Some(upstream)) => Ok(upstream),

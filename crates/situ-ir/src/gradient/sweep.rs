@@ -1,7 +1,8 @@
 //! The reverse walk: from the gradient of a result to the gradients by what it was made of.
 //!
-//! It walks a [`History`], which is also the builder that gradient ops go to. A first pass, forwards, marks the steps through
-//! which a source reaches anything; the second, backwards, asks the rules of those steps alone.
+//! It walks a [`History`], which is also the builder that gradient ops go to. A first pass, forwards, marks
+//! the steps through which a source reaches anything; the second, backwards, asks the rules of those steps
+//! alone.
 
 use super::{Application, Builder, Gradients, Terms, undefined};
 use crate::Op;
@@ -69,7 +70,8 @@ pub trait History: Builder {
     /// The name of a step's op.
     fn name(&self, step: usize) -> &'static str;
 
-    /// A step, for its gradient. It is asked for at most once in a sweep, and never for an earlier one afterwards.
+    /// A step, for its gradient. It is asked for at most once in a sweep, and never for an earlier one
+    /// afterwards.
     fn step(&mut self, step: usize) -> Recorded<Self::Value>;
 
     /// From now on, ops belong to the gradient of this step: they have its scope and its source line.
@@ -83,9 +85,9 @@ pub trait History: Builder {
     ) -> Result<Gradients<Self::Value>>;
 }
 
-/// The gradients by `sources` of what `targets` are the gradients of, over the steps from `start` to before `end`. A source may lie
-/// before `start`. `None`: the targets do not depend on it. Dependence through ops without a gradient alone is an error if `strict`,
-/// else it is `None` too.
+/// The gradients by `sources` of what `targets` are the gradients of, over the steps from `start` to before
+/// `end`. A source may lie before `start`. `None`: the targets do not depend on it. Dependence through ops
+/// without a gradient alone is an error if `strict`, else it is `None` too.
 pub fn sweep<H: History>(
     history: &mut H,
     start: usize,

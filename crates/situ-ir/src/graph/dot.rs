@@ -5,8 +5,8 @@ use situ_core::Request;
 use std::fmt::Write;
 
 impl Graph {
-    /// The graph in Graphviz' language. Edges carry types; blocks of conditions and loops are clusters; what asks for a device
-    /// says so.
+    /// The graph in Graphviz' language. Edges carry types; blocks of conditions and loops are clusters; what
+    /// asks for a device says so.
     pub fn to_dot(&self) -> String {
         let mut out = String::from("digraph {\n  rankdir=TB;\n  node [shape=box, fontname=\"monospace\"];\n");
         draw(&mut out, self, "n", 1);

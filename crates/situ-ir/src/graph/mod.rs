@@ -1,8 +1,8 @@
 //! Graphs: a traced program as plain data.
 //!
-//! Promises: nodes stand in an order in which each comes after what it reads; a graph is pure (variables enter as values
-//! and leave as updates, so nothing in between is hidden); [`Graph::verify`] says what is wrong with one that is not so.
-//! Leaves to others: which device runs a node (`situ-place`, `situ-runtime`).
+//! Promises: nodes stand in an order in which each comes after what it reads; a graph is pure (variables
+//! enter as values and leave as updates, so nothing in between is hidden); [`Graph::verify`] says what is
+//! wrong with one that is not so. Leaves to others: which device runs a node (`situ-place`, `situ-runtime`).
 
 mod build;
 mod dot;
@@ -55,7 +55,8 @@ impl Value {
         Value { node, output: 0 }
     }
 
-    /// Output number `output` of a node. A node has fewer outputs than a `u32` counts: their types are in memory.
+    /// Output number `output` of a node. A node has fewer outputs than a `u32` counts: their types are in
+    /// memory.
     #[inline]
     pub fn nth(node: NodeId, output: usize) -> Value {
         Value { node, output: output as u32 }
@@ -175,8 +176,8 @@ pub struct Part {
     pub source: Source,
 }
 
-/// The ops of the traced program that a pass joined into one node, in their order; none where no pass did. Never part of
-/// what a node means.
+/// The ops of the traced program that a pass joined into one node, in their order; none where no pass did.
+/// Never part of what a node means.
 #[derive(Clone, Default, Debug)]
 pub struct Parts(pub Option<Arc<[Part]>>);
 
@@ -208,7 +209,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// What people call it: its ops behind the names around their calls, such as `dense/matmul + dense/bias_add`.
+    /// What people call it: its ops behind the names around their calls, such as
+    /// `dense/matmul + dense/bias_add`.
     pub fn full_name(&self) -> String {
         let names: Vec<String> = self.parts().iter().map(|part| part.name.of(part.op)).collect();
         if names.is_empty() { self.content.name().to_string() } else { names.join(" + ") }

@@ -1,7 +1,7 @@
 //! Text back to graphs: the format of `graph::text`, strictly.
 //!
-//! Promises: whatever the text, the answer is a graph that passes [`Graph::verify`], or an error with line and column; never
-//! a panic.
+//! Promises: whatever the text, the answer is a graph that passes [`Graph::verify`], or an error with line
+//! and column; never a panic.
 
 mod attribute;
 mod cursor;

@@ -1,8 +1,10 @@
-//! The same graph for other sizes: types worked out anew from other arguments, and graphs of one form that differ in sizes alone.
+//! The same graph for other sizes: types worked out anew from other arguments, and graphs of one form that
+//! differ in sizes alone.
 //!
-//! Promises: [`Graph::with_inputs`] gives what recording the same ops on arguments of those types gives, or an error where an op does not
-//! take them; [`Sizes`] renames sizes one to one and leaves 0 and 1 alone, because they decide what broadcasts and what is empty.
-//! Leaves to others: whether the closure behind a graph would have recorded the same ops (`situ-tensor` watches it).
+//! Promises: [`Graph::with_inputs`] gives what recording the same ops on arguments of those types gives, or
+//! an error where an op does not take them; [`Sizes`] renames sizes one to one and leaves 0 and 1 alone,
+//! because they decide what broadcasts and what is empty. Leaves to others: whether the closure behind a
+//! graph would have recorded the same ops (`situ-tensor` watches it).
 
 use super::{Cond, Content, Graph, Node, Part, Parts, Value, While};
 use crate::ops::Outputs;
@@ -10,8 +12,8 @@ use situ_core::{Error, Result, Shape, TensorType};
 use smallvec::SmallVec;
 
 impl Graph {
-    /// The graph with arguments of other types: every node's types are worked out anew. An error where an op does not take
-    /// what it would be given, or a variable would get another type than it has.
+    /// The graph with arguments of other types: every node's types are worked out anew. An error where an op
+    /// does not take what it would be given, or a variable would get another type than it has.
     pub fn with_inputs(&self, types: &[TensorType]) -> Result<Graph> {
         if types.len() != self.inputs.len() {
             return Err(unfit(format!("it takes {} arguments, not {}", self.inputs.len(), types.len())));
@@ -63,14 +65,15 @@ impl Graph {
         }
     }
 
-    /// Whether the two are one but for sizes: the same ops on the same values, each as it is but for the shape that it carries.
+    /// Whether the two are one but for sizes: the same ops on the same values, each as it is but for the
+    /// shape that it carries.
     pub fn has_form_of(&self, other: &Graph) -> bool {
         is_one(self, other, &mut |_, _| true)
     }
 }
 
-/// Whether two graphs are one but for sizes, and `pair` has nothing against any two sizes that stand in the same place: of types, and of
-/// the shapes that ops carry.
+/// Whether two graphs are one but for sizes, and `pair` has nothing against any two sizes that stand in the
+/// same place: of types, and of the shapes that ops carry.
 fn is_one(a: &Graph, b: &Graph, pair: &mut dyn FnMut(usize, usize) -> bool) -> bool {
     if a.nodes.len() != b.nodes.len() || a.outputs != b.outputs || a.updates != b.updates {
         return false;
@@ -111,18 +114,20 @@ fn is_paired(a: &Shape, b: &Shape, pair: &mut dyn FnMut(usize, usize) -> bool) -
     a.rank() == b.rank() && a.iter().zip(b.iter()).all(|(a, b)| pair(*a, *b))
 }
 
-/// The sizes of one graph and those that stand in their places in another of the same form: one for one, with 0 and 1 as they are.
+/// The sizes of one graph and those that stand in their places in another of the same form: one for one, with
+/// 0 and 1 as they are.
 ///
-/// What is computed from the first graph by looking at sizes only to compare them, with each other and with 0 and 1, is then the same for
-/// the second but for the names of its sizes: passes are so, but for what they compute on constants.
+/// What is computed from the first graph by looking at sizes only to compare them, with each other and with 0
+/// and 1, is then the same for the second but for the names of its sizes: passes are so, but for what they
+/// compute on constants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     pairs: Vec<(usize, usize)>,
 }
 
 impl Sizes {
-    /// How the sizes of one graph become those of the other; `None` where the graphs differ in more, or one size would become
-    /// two, or two one.
+    /// How the sizes of one graph become those of the other; `None` where the graphs differ in more, or one
+    /// size would become two, or two one.
     pub fn between(from: &Graph, to: &Graph) -> Option<Sizes> {
         let mut sizes = Sizes::default();
         is_one(from, to, &mut |a, b| sizes.add(a, b)).then_some(sizes)
@@ -161,8 +166,9 @@ impl Sizes {
         Some(TensorType::new(ty.dtype, self.of_shape(&ty.shape)?))
     }
 
-    /// A graph that was made from the first one, as it would be made from the second: every size renamed, and what each op then gives
-    /// worked out to see that it is what it should be. `None` where a size is unknown, or an op would give something else.
+    /// A graph that was made from the first one, as it would be made from the second: every size renamed, and
+    /// what each op then gives worked out to see that it is what it should be. `None` where a size is
+    /// unknown, or an op would give something else.
     pub fn rename(&self, graph: &Graph) -> Option<Graph> {
         let all = |types: &[TensorType]| types.iter().map(|t| self.of_type(t)).collect::<Option<Vec<_>>>();
         let mut renamed = Graph {

@@ -1,7 +1,9 @@
-//! Whether a graph keeps the rows of its arguments apart: whether row i of what it gives depends on row i of what it is given alone.
+//! Whether a graph keeps the rows of its arguments apart: whether row i of what it gives depends on row i of
+//! what it is given alone.
 //!
-//! It is read off two graphs of one closure, for two numbers of rows: every value must be the same in both, or have the rows in its first
-//! axis and be the same but for how many they are, and every op must be one that keeps rows apart. What is not known to is refused.
+//! It is read off two graphs of one closure, for two numbers of rows: every value must be the same in both,
+//! or have the rows in its first axis and be the same but for how many they are, and every op must be one
+//! that keeps rows apart. What is not known to is refused.
 
 use super::{Content, Graph, Node};
 use crate::ops::Op;
@@ -18,8 +20,9 @@ enum Kind {
 }
 use Kind::{Rows, Whole};
 
-/// Of two graphs of one form, whose arguments all have rows in their first axes and differ in their number: which results have rows, row i
-/// depending on row i of the arguments alone. An error that names the op that mixes rows, or may.
+/// Of two graphs of one form, whose arguments all have rows in their first axes and differ in their number:
+/// which results have rows, row i depending on row i of the arguments alone. An error that names the op that
+/// mixes rows, or may.
 pub fn rows_apart(few: &Graph, many: &Graph) -> Result<Vec<bool>> {
     let is_random = |node: &&Node| matches!(node.content, Content::Op(Op::Random(_) | Op::Dropout(_)));
     if let Some(node) = many.nodes.iter().find(is_random) {
@@ -79,7 +82,8 @@ fn made(few: &Node, many: &Node) -> Result<Kind> {
     }
 }
 
-/// Whether row i of an op's result depends on row i of its inputs alone, given which inputs have rows, their types, and the node.
+/// Whether row i of an op's result depends on row i of its inputs alone, given which inputs have rows, their
+/// types, and the node.
 fn keeps_apart(op: &Op, inputs: &[Kind], types: &[TensorType], node: &Node) -> bool {
     let Some(rank) = node.types.first().map(|t| t.shape.rank()) else { return false };
     let has_rows = |n: usize| inputs.get(n) == Some(&Rows);

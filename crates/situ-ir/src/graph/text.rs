@@ -9,9 +9,10 @@
 //! }
 //! ```
 //!
-//! A node is `%number = op(inputs) {attributes} : types @ request`. The numbers are the nodes' own. A node that stands for
-//! an argument, a captured tensor or a variable is named at its table (`_` where no node stands for it). `%3.1` is the second
-//! output of node 3. A comment says where the node was called; it is not read back.
+//! A node is `%number = op(inputs) {attributes} : types @ request`. The numbers are the nodes' own. A node
+//! that stands for an argument, a captured tensor or a variable is named at its table (`_` where no node
+//! stands for it). `%3.1` is the second output of node 3. A comment says where the node was called; it is not
+//! read back.
 
 use super::{Content, Graph, Node, NodeId, Value};
 use crate::ops::{Attribute, Attributes, Op, Program, Step};

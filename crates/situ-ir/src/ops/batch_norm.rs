@@ -1,4 +1,5 @@
-//! Normalisation over a batch, as in training. (With known statistics it is two elementwise ops, and has no op of its own.)
+//! Normalisation over a batch, as in training. (With known statistics it is two elementwise ops, and has no
+//! op of its own.)
 
 use super::{Attributes, Given, Outputs, Rule, UnaryKind, arity, float_only, same_dtype};
 use crate::gradient::elementwise::Kept;
@@ -6,8 +7,9 @@ use crate::gradient::{Application, Builder, Differentiability, Elementwise, Grad
 use crate::work::{Work, WorkClass};
 use situ_core::{Axes, Error, MAX_RANK, Real, Result, Shape, TensorType};
 
-/// `(x − mean) / √(variance + epsilon) · scale + shift`, where mean and variance are over every axis but one. Inputs are x, scale and
-/// shift; outputs the result, the mean, and the variance (of the batch itself, not an estimate from it).
+/// `(x − mean) / √(variance + epsilon) · scale + shift`, where mean and variance are over every axis but one.
+/// Inputs are x, scale and shift; outputs the result, the mean, and the variance (of the batch itself, not an
+/// estimate from it).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct BatchNorm {
     /// The axis of the channels.

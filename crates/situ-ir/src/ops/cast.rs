@@ -5,8 +5,8 @@ use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms}
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Result, TensorType};
 
-/// Converts each element. Float to integer rounds toward zero, saturates, and takes NaN to 0; integers narrow by
-/// wrapping; anything to bool is "not zero".
+/// Converts each element. Float to integer rounds toward zero, saturates, and takes NaN to 0; integers narrow
+/// by wrapping; anything to bool is "not zero".
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Cast {
     /// The dtype of the result.

@@ -1,4 +1,5 @@
-//! Convolution of images (as networks mean it: the filter is not turned round), and its gradients, which are ops of their own.
+//! Convolution of images (as networks mean it: the filter is not turned round), and its gradients, which are
+//! ops of their own.
 
 use super::window::{Filter, Image, Window, list};
 use super::{Attributes, Given, Rule, arity, float_only, same_dtype};
@@ -6,7 +7,8 @@ use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms,
 use crate::work::{Work, WorkClass};
 use situ_core::{Error, Result, TensorType};
 
-/// The convolution of images (first input) with filters (second). With groups, each group of channels has its own filters.
+/// The convolution of images (first input) with filters (second). With groups, each group of channels has its
+/// own filters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Conv2d {
     /// How the filters slide.

@@ -71,8 +71,8 @@ impl Rule for CrossEntropy {
     }
 }
 
-/// `−log_softmax(logits)[label]` over the last axis; inputs are logits and integer labels. A label out of range
-/// is an error naming label and row.
+/// `−log_softmax(logits)[label]` over the last axis; inputs are logits and integer labels. A label out of
+/// range is an error naming label and row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SparseCrossEntropy;
 

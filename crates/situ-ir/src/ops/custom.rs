@@ -1,7 +1,8 @@
 //! Ops from outside: whatever implements [`Rule`] is an op like any other, without a line in this crate.
 //!
 //! Promises: two custom ops are equal where their types and their attributes are; a name belongs to one type.
-//! Leaves to others: kernels, which device crates take for a type of op (`situ::custom` registers all at once).
+//! Leaves to others: kernels, which device crates take for a type of op (`situ::custom` registers all at
+//! once).
 
 use super::rule::{Outputs, Part, Rule, Viewing};
 use super::{Attribute, Attributes, Given, Op, Program, Register, Step};
@@ -186,8 +187,8 @@ struct Reader {
 
 static READERS: RwLock<Vec<Reader>> = RwLock::new(Vec::new());
 
-/// Makes the names of a type of ops known, so that text with them can be read. To register a type again changes nothing; a name that is
-/// another op's is an error.
+/// Makes the names of a type of ops known, so that text with them can be read. To register a type again
+/// changes nothing; a name that is another op's is an error.
 pub fn register<T: Foreign>() -> Result<()> {
     let mut readers = READERS.write().unwrap_or_else(PoisonError::into_inner);
     for name in T::NAMES {

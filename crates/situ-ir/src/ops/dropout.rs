@@ -5,9 +5,10 @@ use crate::gradient::{Application, Builder, Differentiability, Gradients};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Real, Result, TensorType};
 
-/// Each element is zero with probability `rate`, else divided by `1 − rate`. Which ones is a matter of seed, stream and the
-/// element's position, on any device: Philox, as in [`Random`](super::Random), whose Bernoulli numbers are 1 at the elements kept. A second
-/// input, one i32, is added to the stream: a function that counts its calls there drops others in each.
+/// Each element is zero with probability `rate`, else divided by `1 − rate`. Which ones is a matter of seed,
+/// stream and the element's position, on any device: Philox, as in [`Random`](super::Random), whose Bernoulli
+/// numbers are 1 at the elements kept. A second input, one i32, is added to the stream: a function that
+/// counts its calls there drops others in each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Dropout {
     /// How likely an element becomes zero.

@@ -81,8 +81,8 @@ pub struct Program {
     compiled: Compiled,
 }
 
-/// What a program was compiled to, for as long as the program lives. It follows from the program, and so is no part of what programs are
-/// compared by; a copy is compiled anew.
+/// What a program was compiled to, for as long as the program lives. It follows from the program, and so is
+/// no part of what programs are compared by; a copy is compiled anew.
 #[derive(Default)]
 struct Compiled(OnceLock<Box<dyn Any + Send + Sync>>);
 
@@ -143,8 +143,8 @@ impl Program {
         Ok(Program { inputs, steps, dtypes, outputs, compiled: Compiled::default() })
     }
 
-    /// What the program was compiled to, by `compile` if this is the first time that anybody asks. There is one such form, that of the device
-    /// that compiles in the host's memory: `None` if it is of another type.
+    /// What the program was compiled to, by `compile` if this is the first time that anybody asks. There is
+    /// one such form, that of the device that compiles in the host's memory: `None` if it is of another type.
     pub fn compiled<T: Any + Send + Sync>(&self, compile: impl FnOnce(&Program) -> T) -> Option<&T> {
         self.compiled.0.get_or_init(|| Box::new(compile(self))).downcast_ref()
     }

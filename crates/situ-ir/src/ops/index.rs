@@ -174,8 +174,8 @@ impl Rule for ScatterAdd {
     }
 }
 
-/// A new last axis of `depth` in which the element at the index is `on` and the others are `off`. An index out of
-/// range gives a row of `off`.
+/// A new last axis of `depth` in which the element at the index is `on` and the others are `off`. An index
+/// out of range gives a row of `off`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OneHot {
     /// The size of the new axis.

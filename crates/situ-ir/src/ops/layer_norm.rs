@@ -94,7 +94,8 @@ impl Rule for LayerNorm {
     }
 }
 
-/// (scaled − level − normal · along) · rate: what is left of the gradient when its mean and its part along x are taken out.
+/// (scaled − level − normal · along) · rate: what is left of the gradient when its mean and its part along x
+/// are taken out.
 struct Back;
 
 impl Elementwise for Back {

@@ -5,7 +5,8 @@ use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms,
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, MAX_RANK, Result, Shape, TensorType};
 
-/// The product of the last two axes; leading axes are batches and broadcast. A transposed side is read in place.
+/// The product of the last two axes; leading axes are batches and broadcast. A transposed side is read in
+/// place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Matmul {
     /// Whether the left side's last two axes are swapped.
@@ -153,7 +154,8 @@ impl Matmul {
         let (left, shape) = (builder.shape(a), builder.shape(b));
         let (mut a, mut upstream) = (a.clone(), upstream.clone());
         if shape.rank() == 2 && left.rank() > 2 && !self.transpose_a {
-            // One matrix for a whole batch of rows: one product over all of them sums over the batch by the way.
+            // One matrix for a whole batch of rows: one product over all of them sums over the batch by the
+            // way.
             let rows = |s: &Shape| Shape::new(&[s.elements() / s[s.rank() - 1].max(1), s[s.rank() - 1]]);
             if left.elements() > 0 && builder.shape(&upstream).elements() > 0 {
                 a = builder.reshaped(&a, rows(&left)?)?;

@@ -1,4 +1,5 @@
-//! A matrix product with the bias and the activation that follow it. Only grouping makes it; see `passes::matmul_bias`.
+//! A matrix product with the bias and the activation that follow it. Only grouping makes it; see
+//! `passes::matmul_bias`.
 
 use super::{Attributes, BiasAdd, Given, Matmul, Op, Part, Rule, Unary, arity};
 use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms, none, undefined};

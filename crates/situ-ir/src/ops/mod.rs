@@ -173,7 +173,8 @@ macro_rules! ops {
                 match self { $(Op::$variant(op) => op.broadcasts()),* }
             }
 
-            /// Whether its two inputs may change places, on inputs of this dtype, without a bit of the result changing.
+            /// Whether its two inputs may change places, on inputs of this dtype, without a bit of the result
+            /// changing.
             pub fn commutes(&self, dtype: DType) -> bool {
                 match self { $(Op::$variant(op) => op.commutes(dtype)),* }
             }
@@ -183,8 +184,8 @@ macro_rules! ops {
                 match self { $(Op::$variant(op) => op.constant()),* }
             }
 
-            /// The element that every element of its result is where all elements of input n are `elements[n]`, if it moves elements
-            /// and makes none.
+            /// The element that every element of its result is where all elements of input n are
+            /// `elements[n]`, if it moves elements and makes none.
             pub fn moved(&self, elements: &[Scalar]) -> Option<Scalar> {
                 match self { $(Op::$variant(op) => op.moved(elements)),* }
             }
@@ -214,7 +215,8 @@ macro_rules! ops {
                 match self { $(Op::$variant(op) => op.differentiability()),* }
             }
 
-            /// The gradient by each wanted input, from the gradients by the outputs. Of an op that is not smooth: none.
+            /// The gradient by each wanted input, from the gradients by the outputs. Of an op that is not
+            /// smooth: none.
             pub fn gradient<B: Builder>(
                 &self,
                 builder: &mut B,

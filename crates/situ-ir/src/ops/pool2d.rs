@@ -108,8 +108,8 @@ impl Rule for Pool2d {
     }
 }
 
-/// The gradient of pooling by its images; inputs are the images, and the gradient by its result. Of equals in a window, the first one
-/// has it all.
+/// The gradient of pooling by its images; inputs are the images, and the gradient by its result. Of equals in
+/// a window, the first one has it all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pool2dByInput {
     /// The pooling.

@@ -1,5 +1,5 @@
-//! Random tensors: counter-based (Philox 4×32-10), so that the same seed and stream give the same numbers on any
-//! device and any number of threads.
+//! Random tensors: counter-based (Philox 4×32-10), so that the same seed and stream give the same numbers on
+//! any device and any number of threads.
 
 use super::{Attributes, Given, Rule, arity};
 use crate::gradient::Differentiability;

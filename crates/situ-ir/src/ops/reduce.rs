@@ -60,7 +60,8 @@ impl ReduceKind {
     }
 }
 
-/// Reduces over a set of axes. `argmax` and `argmin` over several axes give the row-major position among them.
+/// Reduces over a set of axes. `argmax` and `argmin` over several axes give the row-major position among
+/// them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Reduce {
     /// To what.
@@ -272,7 +273,8 @@ function! {
         let is_zero = b.binary(BinaryKind::Equal, x, &zero)?;
         b.cast(&is_zero, b.dtype(x))
     }
-    /// The product of the other elements, from the product of those that are not 0 and the number of those that are.
+    /// The product of the other elements, from the product of those that are not 0 and the number of those
+    /// that are.
     Others |b, x, product, zeros, upstream| {
         let zero = b.scalar(x, 0.0)?;
         let one = b.scalar(x, 1.0)?;

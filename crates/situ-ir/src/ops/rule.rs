@@ -122,27 +122,30 @@ pub trait Rule {
         None
     }
 
-    /// Whether it only looks at its input differently. Ops that do say where the result lies, by [`Rule::view`].
+    /// Whether it only looks at its input differently. Ops that do say where the result lies, by
+    /// [`Rule::view`].
     #[inline]
     fn viewing(&self) -> Viewing {
         Viewing::Never
     }
 
-    /// Whether a run of it may meet data that it has no result for: an index out of range, an integer divided by zero. Devices with a queue
-    /// give such a launch a check, and plans keep a place for it.
+    /// Whether a run of it may meet data that it has no result for: an index out of range, an integer divided
+    /// by zero. Devices with a queue give such a launch a check, and plans keep a place for it.
     #[inline]
     fn may_find_bad_data(&self, inputs: &[TensorType]) -> bool {
         let _ = inputs;
         false
     }
 
-    /// Whether it looks at its inputs even where no output has an element, because they may be bad all the same.
+    /// Whether it looks at its inputs even where no output has an element, because they may be bad all the
+    /// same.
     #[inline]
     fn looks_at_data_for_nothing(&self) -> bool {
         false
     }
 
-    /// The stream of random numbers that it draws from, if each run draws others. Such an op is never merged with its like, nor computed ahead.
+    /// The stream of random numbers that it draws from, if each run draws others. Such an op is never merged
+    /// with its like, nor computed ahead.
     #[inline]
     fn stream(&self) -> Option<u64> {
         None
@@ -163,7 +166,8 @@ pub trait Rule {
         false
     }
 
-    /// Whether its two inputs may change places, on inputs of this dtype, without a bit of the result changing.
+    /// Whether its two inputs may change places, on inputs of this dtype, without a bit of the result
+    /// changing.
     fn commutes(&self, dtype: DType) -> bool {
         let _ = dtype;
         false
@@ -174,8 +178,8 @@ pub trait Rule {
         None
     }
 
-    /// The element that every element of its result is where all elements of input n are `elements[n]`: for ops that move elements or choose
-    /// among them, and make none.
+    /// The element that every element of its result is where all elements of input n are `elements[n]`: for
+    /// ops that move elements or choose among them, and make none.
     fn moved(&self, elements: &[Scalar]) -> Option<Scalar> {
         match (self.viewing(), elements) {
             (Viewing::Never, _) => None,
@@ -184,8 +188,8 @@ pub trait Rule {
         }
     }
 
-    /// What it does to each element, as a step of a fused program on these registers, one for each input. An op that gives one can be
-    /// fused, and is folded and differentiated as the step is.
+    /// What it does to each element, as a step of a fused program on these registers, one for each input. An
+    /// op that gives one can be fused, and is folded and differentiated as the step is.
     fn step(&self, reads: &[Register]) -> Option<Step> {
         let _ = reads;
         None
@@ -202,8 +206,8 @@ pub trait Rule {
         None
     }
 
-    /// The ops that it stands for, with their types, where a pass made it of others. A device that has all of these and not the whole keeps the
-    /// pass from joining them.
+    /// The ops that it stands for, with their types, where a pass made it of others. A device that has all of
+    /// these and not the whole keeps the pass from joining them.
     fn parts(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Vec<Part> {
         let _ = (inputs, outputs);
         Vec::new()

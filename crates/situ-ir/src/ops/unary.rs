@@ -40,7 +40,8 @@ macro_rules! unary_table {
                 match self { $(UnaryKind::$kind => Takes::$takes),* }
             }
 
-            /// Whether networks put it after a bias, and it gives the dtype it takes: a product may end with it.
+            /// Whether networks put it after a bias, and it gives the dtype it takes: a product may end with
+            /// it.
             pub const fn is_activation(self) -> bool {
                 match self { $(UnaryKind::$kind => unary_table!(@is $($activation)?)),* }
             }

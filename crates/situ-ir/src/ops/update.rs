@@ -8,8 +8,8 @@ use situ_core::{DType, Error, Real, Result, TensorType};
 /// How a step is made from the gradient.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum UpdateKind {
-    /// Gradient descent, with momentum: `v ← momentum · v + g`, then `p − rate · v`, or with Nesterov's `g + momentum · v` in place of v.
-    /// State: the velocity, if there is momentum.
+    /// Gradient descent, with momentum: `v ← momentum · v + g`, then `p − rate · v`, or with Nesterov's
+    /// `g + momentum · v` in place of v. State: the velocity, if there is momentum.
     Sgd {
         /// 0 for none.
         momentum: Real,
@@ -39,15 +39,16 @@ pub enum UpdateKind {
     },
 }
 
-/// A step. Inputs are the parameter, its gradient, the rates (two numbers: the learning rate, and the number of this step from 1 on), and
-/// the state; outputs the new parameter and the new state.
+/// A step. Inputs are the parameter, its gradient, the rates (two numbers: the learning rate, and the number
+/// of this step from 1 on), and the state; outputs the new parameter and the new state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Update {
     /// How.
     pub kind: UpdateKind,
     /// Part of the parameter that is taken off.
     pub decay: Real,
-    /// Whether decay is apart from the gradient (AdamW's way: `p − rate · decay · p`) or added to it (`g + decay · p`).
+    /// Whether decay is apart from the gradient (AdamW's way: `p − rate · decay · p`) or added to it
+    /// (`g + decay · p`).
     pub decoupled: bool,
 }
 

@@ -1,7 +1,8 @@
 //! Algebraic rewrites: ops that do nothing, or that another op does with less.
 //!
-//! Promises: every element stays as it was, the signs of zeros, infinities and NaN included. Kernels of `pow` hold to it too: with an
-//! exponent of 2 or −1 they give the bits of the square and the reciprocal. What holds for real numbers and not for floats is reported as nearly done.
+//! Promises: every element stays as it was, the signs of zeros, infinities and NaN included. Kernels of `pow`
+//! hold to it too: with an exponent of 2 or −1 they give the bits of the square and the reciprocal. What
+//! holds for real numbers and not for floats is reported as nearly done.
 
 mod binary;
 mod select;

@@ -1,8 +1,8 @@
-//! Softmax and cross-entropy as one op: `Σ labels · log_softmax(logits)` over the last axis is `−softmax_cross_entropy`, which
-//! never holds the probabilities.
+//! Softmax and cross-entropy as one op: `Σ labels · log_softmax(logits)` over the last axis is
+//! `−softmax_cross_entropy`, which never holds the probabilities.
 //!
-//! The result is the same but for rounding, and but for a label of 0 beside a logit of −∞: that is 0 · −∞ = NaN in the sum, and nothing
-//! in the fused op. So it is no part of what a function does unless asked for.
+//! The result is the same but for rounding, and but for a label of 0 beside a logit of −∞: that is 0 · −∞ =
+//! NaN in the sum, and nothing in the fused op. So it is no part of what a function does unless asked for.
 
 use super::rewrite::{Rule, Site, Values, rewrite};
 use super::{Context, Report};
@@ -153,7 +153,8 @@ fn joined(site: &mut Site<'_>, reduce: Reduce, found: &Found) -> Result<Option<V
     Ok(Some(Values::from_buf([value])))
 }
 
-/// `−mean(−loss)` is `mean(loss)`: the negation that the pattern leaves, taken away by the one that follows the mean.
+/// `−mean(−loss)` is `mean(loss)`: the negation that the pattern leaves, taken away by the one that follows
+/// the mean.
 fn turned(site: &mut Site<'_>, reduced: Value) -> Result<Option<Values>> {
     let Some((&Op::Reduce(reduce), node)) = site.op(reduced) else {
         return Ok(None);

@@ -1,7 +1,8 @@
-//! Common subexpressions: what is computed twice from the same values, under the same scope, is computed once.
+//! Common subexpressions: what is computed twice from the same values, under the same scope, is computed
+//! once.
 //!
-//! Random numbers are never merged: two draws are two draws. Sums and products are the same whichever way round their inputs
-//! stand; so are maxima of integers (of floats, the sign of a zero depends on it).
+//! Random numbers are never merged: two draws are two draws. Sums and products are the same whichever way
+//! round their inputs stand; so are maxima of integers (of floats, the sign of a zero depends on it).
 
 use super::rewrite::{Rule, Site, Values, is_random, rewrite};
 use super::{Context, Report};

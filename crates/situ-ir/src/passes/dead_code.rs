@@ -1,6 +1,7 @@
 //! Dead code: what no result needs goes, also arguments and results of conditions and parts of loops' states.
 //!
-//! An op that goes can no longer fail on its data: an index out of range is no error where nobody reads what it selects.
+//! An op that goes can no longer fail on its data: an index out of range is no error where nobody reads what
+//! it selects.
 
 use super::{Context, Report};
 use crate::graph::{Cond, Content, Graph, GraphBuilder, Node, NodeId, Value, While};
@@ -86,7 +87,8 @@ fn arguments(graph: &Graph, wanted: &[bool]) -> Vec<bool> {
     needed
 }
 
-/// Which parts of a loop's state are needed: those that are wanted or tested, and those that a needed part is made from.
+/// Which parts of a loop's state are needed: those that are wanted or tested, and those that a needed part is
+/// made from.
 fn state(repeated: &While, wanted: &[bool]) -> Vec<bool> {
     let tested = arguments(&repeated.condition, &[true]);
     let mut needed: Vec<bool> = wanted.iter().zip(&tested).map(|(a, b)| *a || *b).collect();

@@ -1,4 +1,5 @@
-//! The seam by which passes run ops on constants: the runtime has the tensors and the kernels, this crate has neither.
+//! The seam by which passes run ops on constants: the runtime has the tensors and the kernels, this crate has
+//! neither.
 
 use crate::ops::Op;
 use situ_core::{Result, Scalar, TensorType};
@@ -14,8 +15,9 @@ pub enum Constant<'a> {
 
 /// Runs ops on constants, and keeps the results as further captured tensors of the function.
 pub trait Evaluate {
-    /// Runs `op` and keeps its results as captured tensors, the numbers of which follow on those there are. Returns the
-    /// first of the numbers, or `None` if it would rather not. An error leaves the op in the graph, to be met when it runs.
+    /// Runs `op` and keeps its results as captured tensors, the numbers of which follow on those there are.
+    /// Returns the first of the numbers, or `None` if it would rather not. An error leaves the op in the
+    /// graph, to be met when it runs.
     fn evaluate(&mut self, op: &Op, inputs: &[Constant<'_>], outputs: &[TensorType]) -> Result<Option<u32>>;
 
     /// The element of a captured tensor that has one element, if it can be read without much ado.

@@ -1,10 +1,10 @@
 //! Constant folding: what is known when a function is traced is computed then, once.
 //!
-//! Tensors of one value (fills) are folded as single elements, without touching memory; a captured tensor of one element
-//! becomes such a fill. Ops on captured tensors run through [`Evaluate`], if their results are small; views of captured
-//! tensors cost nothing and stay. A condition that is known is replaced by the side it takes, a loop that never runs by its
-//! state, and constants are handed into blocks.
-//! An op that would fail on its constants stays, so that the failure is met where it belongs: at run time, with its line.
+//! Tensors of one value (fills) are folded as single elements, without touching memory; a captured tensor of
+//! one element becomes such a fill. Ops on captured tensors run through [`Evaluate`], if their results are
+//! small; views of captured tensors cost nothing and stay. A condition that is known is replaced by the side
+//! it takes, a loop that never runs by its state, and constants are handed into blocks. An op that would fail
+//! on its constants stays, so that the failure is met where it belongs: at run time, with its line.
 
 use super::rewrite::{Rule, Site, Values, rewrite, types_of};
 use super::scalars::{self, Not};

@@ -1,7 +1,8 @@
-//! Fusion: groups of elementwise ops become one op that reads its inputs once and writes only what is needed outside.
+//! Fusion: groups of elementwise ops become one op that reads its inputs once and writes only what is needed
+//! outside.
 //!
-//! A group keeps the list of the ops it was made of ([`crate::graph::Parts`]), for explanations. Random numbers and integer
-//! divisions are never fused. `group` says which ops join.
+//! A group keeps the list of the ops it was made of ([`crate::graph::Parts`]), for explanations. Random
+//! numbers and integer divisions are never fused. `group` says which ops join.
 
 use super::group::{Groups, Why};
 use super::{Context, Report, Supports};
@@ -28,7 +29,8 @@ pub(super) struct Joined {
     pub(super) steps: usize,
 }
 
-/// The nodes of a group as one program. Constants of one value become steps; whatever is read outside becomes an output.
+/// The nodes of a group as one program. Constants of one value become steps; whatever is read outside becomes
+/// an output.
 pub(super) fn join(
     graph: &Graph,
     members: &[NodeId],

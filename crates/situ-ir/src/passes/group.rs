@@ -1,9 +1,11 @@
-//! Which elementwise ops become one: chains and small graphs of ops of the same result shape under the same scope.
+//! Which elementwise ops become one: chains and small graphs of ops of the same result shape under the same
+//! scope.
 //!
-//! A group grows along edges, readers first, so that by the time a producer is asked most of its readers are in the group. Joining
-//! two groups always saves reading what one makes and the other reads; an intermediate that is read elsewhere too becomes one
-//! more output, which costs what writing it costs anyway. So what stops a group is never bytes: it is a cycle, the number of
-//! tensors a kernel can bind, the number of steps, or a device that would not run it.
+//! A group grows along edges, readers first, so that by the time a producer is asked most of its readers are
+//! in the group. Joining two groups always saves reading what one makes and the other reads; an intermediate
+//! that is read elsewhere too becomes one more output, which costs what writing it costs anyway. So what
+//! stops a group is never bytes: it is a cycle, the number of tensors a kernel can bind, the number of steps,
+//! or a device that would not run it.
 
 use super::{Report, Supports};
 use crate::graph::{Content, Graph, Node, NodeId, Value};
@@ -183,8 +185,9 @@ impl<'a> Groups<'a> {
         (node.types[0].shape, node.request.clone())
     }
 
-    /// Whether the second group reads the first through something outside both: joined, they would wait for themselves.
-    /// Leaves a mark on whatever stands between them and is read, through whatever, by the second.
+    /// Whether the second group reads the first through something outside both: joined, they would wait for
+    /// themselves. Leaves a mark on whatever stands between them and is read, through whatever, by the
+    /// second.
     fn has_detour(&mut self, producer: usize, reader: usize) -> bool {
         self.search += 1;
         let mut open = vec![reader];
@@ -213,7 +216,8 @@ impl<'a> Groups<'a> {
         moved.iter().for_each(|id| self.of[id.index()] = reader);
         self.members[reader].extend(moved);
         self.members[reader].sort();
-        // What the second reads comes before the whole; the rest of what stood between may read the first, and comes after.
+        // What the second reads comes before the whole; the rest of what stood between may read the first,
+        // and comes after.
         let places = self.rank[producer]..=self.rank[reader];
         let stood: Vec<usize> = self.line[places.clone()].iter().flatten().copied().collect();
         let read = |group: &&usize| self.mark[**group] == self.search && **group != reader;

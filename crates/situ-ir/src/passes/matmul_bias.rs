@@ -1,5 +1,5 @@
-//! A product, the bias that follows it and the activation after that, as one op: the elements are finished while they are still in
-//! registers.
+//! A product, the bias that follows it and the activation after that, as one op: the elements are finished
+//! while they are still in registers.
 
 use super::rewrite::{Rule, Site, Values, rewrite};
 use super::{Context, Report, Supports};

@@ -1,10 +1,10 @@
 //! Passes: graphs to graphs that give the same results with less work.
 //!
-//! Promises: a pass changes no bit of a result, but for [`cross_entropy`], which rounds differently and is therefore on only where it
-//! is asked for; it says what it did and what it nearly did; it can be turned on and off by name; it goes into the blocks of conditions
-//! and loops. An op whose result leaves the function under a scope of its own stays, because
-//! the scope says where the result is.
-//! Leaves to others: which device runs what. Grouping asks a predicate whether a device would run the joined op.
+//! Promises: a pass changes no bit of a result, but for [`cross_entropy`], which rounds differently and is
+//! therefore on only where it is asked for; it says what it did and what it nearly did; it can be turned on
+//! and off by name; it goes into the blocks of conditions and loops. An op whose result leaves the function
+//! under a scope of its own stays, because the scope says where the result is. Leaves to others: which device
+//! runs what. Grouping asks a predicate whether a device would run the joined op.
 //!
 //! Adding a pass: a file here with a `run`, and one line in [`SIMPLIFY`] or [`GROUP`].
 
@@ -32,11 +32,12 @@ use crate::graph::Graph;
 use crate::ops::Op;
 use situ_core::{Request, Result, TensorType};
 
-/// Whether the devices at hand would run an op on inputs of these types (first list) to outputs of these (second), where the scopes around
-/// it ask for this.
+/// Whether the devices at hand would run an op on inputs of these types (first list) to outputs of these
+/// (second), where the scopes around it ask for this.
 ///
-/// Asked only of ops that a pass would make out of others; it should say yes only where every device that could run the parts can
-/// run the whole, so that grouping takes no choice away from placement. Devices that the scopes leave out have no say.
+/// Asked only of ops that a pass would make out of others; it should say yes only where every device that
+/// could run the parts can run the whole, so that grouping takes no choice away from placement. Devices that
+/// the scopes leave out have no say.
 pub type Supports<'a> = dyn Fn(&Op, &[TensorType], &[TensorType], &Request) -> bool + 'a;
 
 /// What passes may use besides the graph.
@@ -57,8 +58,8 @@ pub struct Pass {
     pub name: &'static str,
     /// The new graph and the report.
     pub run: fn(&Graph, &mut Context<'_>) -> Result<(Graph, Report)>,
-    /// Whether results keep their bits. A pass that rounds differently is off until somebody asks for it: a function gives what its ops
-    /// give one by one.
+    /// Whether results keep their bits. A pass that rounds differently is off until somebody asks for it: a
+    /// function gives what its ops give one by one.
     pub exact: bool,
 }
 

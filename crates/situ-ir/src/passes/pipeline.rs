@@ -44,7 +44,8 @@ impl Options {
         Ok(self)
     }
 
-    /// These, with a pass turned on: one that was turned off, or one that is off because it rounds differently.
+    /// These, with a pass turned on: one that was turned off, or one that is off because it rounds
+    /// differently.
     pub fn with(mut self, name: &str) -> Result<Options> {
         self.off.remove(known(name)?);
         Ok(self)
@@ -67,8 +68,8 @@ fn known(name: &str) -> Result<&'static str> {
     })
 }
 
-/// Simplifies a graph without regard to devices. The reports are one for each pass that is on: what it did in all rounds, and
-/// what it nearly did in the last.
+/// Simplifies a graph without regard to devices. The reports are one for each pass that is on: what it did in
+/// all rounds, and what it nearly did in the last.
 pub fn optimize(
     graph: &Graph,
     options: &Options,

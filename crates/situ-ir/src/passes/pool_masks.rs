@@ -1,7 +1,9 @@
-//! The gradient of a relu before a largest-of-windows pooling: the mask is taken of the pooled images, which are smaller.
+//! The gradient of a relu before a largest-of-windows pooling: the mask is taken of the pooled images, which
+//! are smaller.
 //!
-//! `where(y > 0, max_pool2d_by_input(y, g), 0)` is `max_pool2d_by_input(y, where(max_pool2d(y) > 0, g, 0))`: a window's gradient goes to
-//! its largest pixel, which is above zero if and only if the window's result is. Not a bit is different, with NaN and with windows that overlap.
+//! `where(y > 0, max_pool2d_by_input(y, g), 0)` is `max_pool2d_by_input(y, where(max_pool2d(y) > 0, g, 0))`:
+//! a window's gradient goes to its largest pixel, which is above zero if and only if the window's result is.
+//! Not a bit is different, with NaN and with windows that overlap.
 
 use super::rewrite::{Rule, Site, Values, rewrite};
 use super::{Context, Report};
@@ -46,7 +48,8 @@ impl Rule for Move {
     }
 }
 
-/// The gradient of pooling that is masked by where its images are above zero: with the images, and the gradient by the result.
+/// The gradient of pooling that is masked by where its images are above zero: with the images, and the
+/// gradient by the result.
 fn masked(site: &Site<'_>, inputs: &[Value]) -> Option<(Pool2dByInput, Value, Value)> {
     let [condition, value, otherwise] = inputs else { return None };
     let is_zero = |value: Value| {

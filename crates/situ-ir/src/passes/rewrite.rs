@@ -11,11 +11,12 @@ pub(super) type Values = SmallVec<[Value; 1]>;
 
 /// What a pass does at one node.
 pub(super) trait Rule {
-    /// The values, in the new graph, that take the place of the node's outputs; `None` keeps the node. `inputs` are the node's
-    /// inputs in the new graph.
+    /// The values, in the new graph, that take the place of the node's outputs; `None` keeps the node.
+    /// `inputs` are the node's inputs in the new graph.
     fn at(&mut self, site: &mut Site<'_>, inputs: &[Value]) -> Result<Option<Values>>;
 
-    /// The blocks of a condition or a loop, written anew. A pass that knows more about their arguments says so here.
+    /// The blocks of a condition or a loop, written anew. A pass that knows more about their arguments says
+    /// so here.
     fn blocks(&mut self, site: &mut Site<'_>, inputs: &[Value]) -> Result<Content> {
         let _ = inputs;
         site.each_block(|graph, report, within| rewrite(graph, self, report, within))
@@ -88,8 +89,8 @@ impl Site<'_> {
         Ok(value)
     }
 
-    /// Whether the node may go and let `value` stand for it: not if its result leaves the graph from a device that its scope
-    /// asks for, and `value` is made without that scope.
+    /// Whether the node may go and let `value` stand for it: not if its result leaves the graph from a device
+    /// that its scope asks for, and `value` is made without that scope.
     pub(super) fn may_become(&self, value: Value) -> bool {
         !self.is_placed_result()
             || self.builder.nodes()[value.node.index()].request.spec == self.node().request.spec

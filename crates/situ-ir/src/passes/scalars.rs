@@ -248,8 +248,8 @@ pub(super) fn is(value: Scalar, number: f64) -> bool {
     }
 }
 
-/// 1/value, where value is a power of two and both are normal floats, so that dividing by one is exactly multiplying by the
-/// other.
+/// 1/value, where value is a power of two and both are normal floats, so that dividing by one is exactly
+/// multiplying by the other.
 pub(super) fn exact_reciprocal(value: Scalar) -> Option<Scalar> {
     let (dtype, number) = (value.dtype(), value.to_f64());
     let least_normal = dtype.least_normal()?;

@@ -1,5 +1,5 @@
-//! A plain interpreter of graphs: element by element, in f64 rounded to the dtype after every op, integers wrapping. Slow, and
-//! written without a look at any kernel or pass, so that it can judge them.
+//! A plain interpreter of graphs: element by element, in f64 rounded to the dtype after every op, integers
+//! wrapping. Slow, and written without a look at any kernel or pass, so that it can judge them.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 

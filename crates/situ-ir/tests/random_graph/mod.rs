@@ -1,4 +1,5 @@
-//! Random graphs, the same for the same seed: every op with every sort of attribute, scopes, conditions and loops.
+//! Random graphs, the same for the same seed: every op with every sort of attribute, scopes, conditions and
+//! loops.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 

@@ -6,16 +6,19 @@ use crate::train::Figures;
 use situ_core::Result;
 use std::path::PathBuf;
 
-/// Saves training to a file: after every epoch, or some, and where it ends early: it is interrupted, or a step or its input fails.
+/// Saves training to a file: after every epoch, or some, and where it ends early: it is interrupted, or a
+/// step or its input fails.
 ///
-/// `{epoch}` in the file's name is replaced by the number of epochs that are over; without it, each file replaces the one before.
+/// `{epoch}` in the file's name is replaced by the number of epochs that are over; without it, each file
+/// replaces the one before.
 ///
-/// A file of the best epoch, or of an epoch by its number, is what its name says: what is saved within an epoch goes to another. For
-/// `best.safetensors` that is `best.safetensors.latest` ([`Checkpoint::every_steps`]) or `best.safetensors.interrupted` (an early end);
-/// for `run/{epoch}.safetensors` it is `run/latest.safetensors` or `run/interrupted.safetensors`.
+/// A file of the best epoch, or of an epoch by its number, is what its name says: what is saved within an
+/// epoch goes to another. For `best.safetensors` that is `best.safetensors.latest`
+/// ([`Checkpoint::every_steps`]) or `best.safetensors.interrupted` (an early end); for
+/// `run/{epoch}.safetensors` it is `run/latest.safetensors` or `run/interrupted.safetensors`.
 ///
-/// Training that goes on, from a file or in another `fit`, on the same data, goes on with the best figure that was reached: a worse epoch
-/// does not replace the file.
+/// Training that goes on, from a file or in another `fit`, on the same data, goes on with the best figure
+/// that was reached: a worse epoch does not replace the file.
 ///
 /// ```
 /// use situ_nn::callbacks::Checkpoint;
@@ -51,14 +54,15 @@ impl Checkpoint {
         self
     }
 
-    /// Only after epochs in which that figure was better than ever: of losses and errors (by their names) the least, of all others the
-    /// most.
+    /// Only after epochs in which that figure was better than ever: of losses and errors (by their names) the
+    /// least, of all others the most.
     pub fn best(mut self, figure: &str) -> Checkpoint {
         self.best = Some(Monitor::new(figure));
         self
     }
 
-    /// Only after epochs in which that figure was better than ever, where the name does not say which values are good ones.
+    /// Only after epochs in which that figure was better than ever, where the name does not say which values
+    /// are good ones.
     pub fn best_by(mut self, figure: &str, goal: Goal) -> Checkpoint {
         self.best = Some(Monitor { goal, ..Monitor::new(figure) });
         self

@@ -42,8 +42,8 @@ impl<F: FnMut(&mut Run<'_>) -> Result<()>> Callback for EachBatch<F> {
     }
 }
 
-/// Sets the learning rate of every epoch, when it begins: from its number, and the rate before. The rate is saved in checkpoints, and an
-/// epoch that is gone on with keeps it.
+/// Sets the learning rate of every epoch, when it begins: from its number, and the rate before. The rate is
+/// saved in checkpoints, and an epoch that is gone on with keeps it.
 ///
 /// ```
 /// use situ_nn::callbacks::LearningRateSchedule;

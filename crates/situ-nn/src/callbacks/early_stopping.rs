@@ -8,8 +8,8 @@ use situ_tensor::{Tensor, Variable, current_runtime};
 
 /// Ends training when a figure has not become better for some epochs.
 ///
-/// A `fit` begins anew: but for one that goes on, on the same data, from a file or after an interrupt, which goes on with the best figure
-/// and the patience as they were.
+/// A `fit` begins anew: but for one that goes on, on the same data, from a file or after an interrupt, which
+/// goes on with the best figure and the patience as they were.
 ///
 /// ```
 /// use situ_nn::callbacks::EarlyStopping;
@@ -51,8 +51,9 @@ impl EarlyStopping {
         self
     }
 
-    /// Gives the weights of the best epoch back at the end. It keeps a copy of them, which is in no file: where the best epoch was before
-    /// one was loaded, they stay as they are, and it is said ([`Checkpoint::best`](super::Checkpoint::best) saves them).
+    /// Gives the weights of the best epoch back at the end. It keeps a copy of them, which is in no file:
+    /// where the best epoch was before one was loaded, they stay as they are, and it is said
+    /// ([`Checkpoint::best`](super::Checkpoint::best) saves them).
     pub fn restore_best(mut self) -> EarlyStopping {
         self.restore = true;
         self

@@ -27,8 +27,8 @@ pub trait Callback {
         Ok(())
     }
 
-    /// What it is known by in checkpoints, where [`Callback::state`] is kept: the name of its type, unless it says otherwise. Several of one
-    /// name are told apart by their order.
+    /// What it is known by in checkpoints, where [`Callback::state`] is kept: the name of its type, unless it
+    /// says otherwise. Several of one name are told apart by their order.
     fn identity(&self) -> String {
         let name = std::any::type_name::<Self>();
         name.split('<').next().unwrap_or(name).to_string()
@@ -39,15 +39,16 @@ pub trait Callback {
         None
     }
 
-    /// Goes on with what [`Callback::state`] gave: after [`Callback::on_train_begin`], where training goes on from a file, or after an
-    /// interrupt or an error, with the same data for training and validation; in any later `fit` on the same data, if
-    /// [`Callback::outlives_fit`] says so.
+    /// Goes on with what [`Callback::state`] gave: after [`Callback::on_train_begin`], where training goes on
+    /// from a file, or after an interrupt or an error, with the same data for training and validation; in any
+    /// later `fit` on the same data, if [`Callback::outlives_fit`] says so.
     fn resume(&mut self, state: &str) -> Result<()> {
         let _ = state;
         Ok(())
     }
 
-    /// Whether it goes on with its state in every later `fit` of the trainer on the same data, also where the one before came to its end.
+    /// Whether it goes on with its state in every later `fit` of the trainer on the same data, also where the
+    /// one before came to its end.
     fn outlives_fit(&self) -> bool {
         false
     }
@@ -58,18 +59,21 @@ pub trait Callback {
         Ok(())
     }
 
-    /// Before the first of the steps that are left of an epoch that was stopped, if [`Callback::on_epoch_begin`] was called when it began.
+    /// Before the first of the steps that are left of an epoch that was stopped, if
+    /// [`Callback::on_epoch_begin`] was called when it began.
     fn on_epoch_resume(&mut self, run: &mut Run<'_>) -> Result<()> {
         let _ = run;
         Ok(())
     }
 
-    /// Whether [`Callback::on_batch_end`] is to be called at all: a step can be over in less time than a call takes.
+    /// Whether [`Callback::on_batch_end`] is to be called at all: a step can be over in less time than a call
+    /// takes.
     fn watches_batches(&self) -> bool {
         false
     }
 
-    /// After a step. [`Training::figures`] are there for the asking, but waiting for them after every step makes devices idle.
+    /// After a step. [`Training::figures`] are there for the asking, but waiting for them after every step
+    /// makes devices idle.
     fn on_batch_end(&mut self, run: &mut Run<'_>) -> Result<()> {
         let _ = run;
         Ok(())
@@ -81,7 +85,8 @@ pub trait Callback {
         Ok(())
     }
 
-    /// After the last step, also where training was interrupted ([`Run::is_interrupted`]) or failed ([`Run::failure`]).
+    /// After the last step, also where training was interrupted ([`Run::is_interrupted`]) or failed
+    /// ([`Run::failure`]).
     fn on_train_end(&mut self, run: &mut Run<'_>) -> Result<()> {
         let _ = run;
         Ok(())
@@ -154,8 +159,9 @@ impl<'t> Run<'t> {
         self.stop = true;
     }
 
-    /// Saves training to a file when all callbacks have been called, so that the file has what each of them keeps ([`Callback::state`]) as
-    /// it is then. ([`Training::save`], at once, has what they kept when the last epoch began or ended.)
+    /// Saves training to a file when all callbacks have been called, so that the file has what each of them
+    /// keeps ([`Callback::state`]) as it is then. ([`Training::save`], at once, has what they kept when the
+    /// last epoch began or ended.)
     pub fn request_save(&mut self, path: impl Into<PathBuf>) {
         self.saves.push(path.into());
     }
@@ -173,8 +179,8 @@ impl<'t> Run<'t> {
         self.interrupted
     }
 
-    /// The error that ended training, which `fit` gives back when all callbacks have been told: of a step, of the input, or of a
-    /// callback. What was trained before it is sound.
+    /// The error that ended training, which `fit` gives back when all callbacks have been told: of a step, of
+    /// the input, or of a callback. What was trained before it is sound.
     pub fn failure(&self) -> Option<&Error> {
         self.failure
     }

@@ -68,7 +68,8 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// What a checkpoint keeps: the epochs, and, where there is one, the best epoch and the bits of the best value.
+    /// What a checkpoint keeps: the epochs, and, where there is one, the best epoch and the bits of the best
+    /// value.
     pub(super) fn text(&self, monitor: &Monitor) -> Option<String> {
         Some(match (self.best_epoch, monitor.best) {
             (Some(epoch), Some(best)) => format!("{} {epoch} {}", self.epochs, best.to_bits()),

@@ -6,8 +6,8 @@ use crate::optimizers::Schedule;
 use crate::train::Figures;
 use situ_core::{Error, Result};
 
-/// Multiplies the learning rate by a factor each time a figure has not become better for some epochs. The rate must be a constant: a
-/// schedule would go its own way.
+/// Multiplies the learning rate by a factor each time a figure has not become better for some epochs. The
+/// rate must be a constant: a schedule would go its own way.
 ///
 /// As of [`EarlyStopping`](super::EarlyStopping), a `fit` begins anew but where it goes on with one before.
 ///
@@ -27,8 +27,8 @@ pub struct ReduceLearningRate {
 const NAME: &str = "ReduceLearningRate";
 
 impl ReduceLearningRate {
-    /// Watches a figure, of losses and errors (by their names) the least is best, of all others the most; after `patience` epochs in
-    /// which it was not better than ever, the rate is divided by ten.
+    /// Watches a figure, of losses and errors (by their names) the least is best, of all others the most;
+    /// after `patience` epochs in which it was not better than ever, the rate is divided by ten.
     pub fn on_plateau(figure: &str, patience: usize) -> ReduceLearningRate {
         ReduceLearningRate {
             monitor: Monitor::new(figure),

@@ -6,8 +6,8 @@ use situ_core::Result;
 
 /// Ends training when the loss is infinite or not a number: no step brings the weights back from there.
 ///
-/// It reads the loss after every step, which makes devices idle for as long as that takes; [`StopOnNan::every`] has it read less often. The end
-/// of an epoch is looked at in any case.
+/// It reads the loss after every step, which makes devices idle for as long as that takes;
+/// [`StopOnNan::every`] has it read less often. The end of an epoch is looked at in any case.
 ///
 /// ```
 /// use situ_nn::callbacks::StopOnNan;

@@ -24,7 +24,8 @@ fn parsed<'b>(path: &Path, bytes: &'b [u8]) -> Result<SafeTensors<'b>> {
     })
 }
 
-/// Finds a tensor for every variable, or says all that is wrong. Tensors that `ignored` says so of may be too many.
+/// Finds a tensor for every variable, or says all that is wrong. Tensors that `ignored` says so of may be too
+/// many.
 fn matched<'v>(
     path: &Path,
     file: &SafeTensors<'_>,
@@ -80,7 +81,8 @@ fn assign(read: Vec<(&Variable, Tensor)>) -> Result<()> {
     read.iter().try_for_each(|(variable, tensor)| variable.assign(tensor))
 }
 
-/// Reads weights from a safetensors file, each to where it lives. An optimizer's state in the file is passed over.
+/// Reads weights from a safetensors file, each to where it lives. An optimizer's state in the file is passed
+/// over.
 pub fn load_weights(path: impl AsRef<Path>, weights: &[Weight]) -> Result<()> {
     let path = path.as_ref();
     let bytes = bytes(path)?;
@@ -89,9 +91,10 @@ pub fn load_weights(path: impl AsRef<Path>, weights: &[Weight]) -> Result<()> {
 }
 
 impl Training {
-    /// Goes on where a file was saved: weights, optimizer state, position, seed, what callbacks keep, and the learning rate if it had been
-    /// set (by [`Training::set_rate`], as callbacks do; else it is the optimizer's, of which this program may have another). Weights stay on
-    /// the devices they are on; where they were on others when they were saved, it is said.
+    /// Goes on where a file was saved: weights, optimizer state, position, seed, what callbacks keep, and the
+    /// learning rate if it had been set (by [`Training::set_rate`], as callbacks do; else it is the
+    /// optimizer's, of which this program may have another). Weights stay on the devices they are on; where
+    /// they were on others when they were saved, it is said.
     pub fn load(&mut self, path: &Path) -> Result<()> {
         let bytes = bytes(path)?;
         let file = parsed(path, &bytes)?;

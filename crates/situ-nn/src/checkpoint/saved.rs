@@ -26,7 +26,8 @@ pub(super) struct Saved {
     pub(super) epoch: u64,
     pub(super) batch: u64,
     pub(super) seed: u64,
-    /// Sums of the epoch under way, as the bits of f64: decimal digits are not read back exactly by every reader.
+    /// Sums of the epoch under way, as the bits of f64: decimal digits are not read back exactly by every
+    /// reader.
     pub(super) sums: Vec<u64>,
     pub(super) examples: u64,
     /// The names of the loss and the metrics that the sums are of.

@@ -34,8 +34,8 @@ impl Held {
     }
 }
 
-/// Writes the form of safetensors: the size of the header, the header, the bytes of every tensor. The crate's own writer makes files
-/// that only their owner may read, and leaves one behind when it is killed.
+/// Writes the form of safetensors: the size of the header, the header, the bytes of every tensor. The crate's
+/// own writer makes files that only their owner may read, and leaves one behind when it is killed.
 fn write(
     path: &Path,
     mut tensors: Vec<(String, Held)>,
@@ -101,7 +101,8 @@ pub fn save_weights(path: impl AsRef<Path>, weights: &[Weight]) -> Result<()> {
 }
 
 impl Training {
-    /// Writes weights, optimizer state and position to one file: the old file, or the new one, is there at any moment.
+    /// Writes weights, optimizer state and position to one file: the old file, or the new one, is there at
+    /// any moment.
     pub fn save(&mut self, path: &Path) -> Result<()> {
         // Sums of the epoch under way are part of the position.
         self.figures()?;

@@ -8,8 +8,9 @@ use situ_tensor::Tensor;
 
 /// Each channel with mean 0 and variance 1, then scaled and shifted by what is learned.
 ///
-/// In training, mean and variance are those of the batch, and moving ones follow them; otherwise, and while the layer or one around it is
-/// frozen, the moving ones count. The channels are the second axis, or the last one (see [`BatchNorm::format`]).
+/// In training, mean and variance are those of the batch, and moving ones follow them; otherwise, and while
+/// the layer or one around it is frozen, the moving ones count. The channels are the second axis, or the last
+/// one (see [`BatchNorm::format`]).
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {

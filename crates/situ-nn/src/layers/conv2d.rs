@@ -34,8 +34,8 @@ const KIND: &str = "Conv2D";
 with_kernel_and_bias!(Conv2D);
 
 impl Conv2D {
-    /// That many filters of that height and width: on every pixel, without padding, channels first, with a bias of zeros and a kernel by
-    /// Glorot.
+    /// That many filters of that height and width: on every pixel, without padding, channels first, with a
+    /// bias of zeros and a kernel by Glorot.
     #[track_caller]
     pub fn new(filters: usize, size: [usize; 2]) -> Conv2D {
         let (windows, weights) = (Windows::default(), KernelAndBias::default());

@@ -45,7 +45,8 @@ impl Dropout {
 impl Model for Dropout {
     fn forward(&self, input: &Tensor, pass: &Pass) -> Result<Tensor> {
         self.check()?;
-        // A draw is taken even where nothing is dropped, so that other layers draw the same whatever this one's rate is.
+        // A draw is taken even where nothing is dropped, so that other layers draw the same whatever this
+        // one's rate is.
         let draw = pass.draw();
         if !pass.is_training() || self.rate == 0.0 {
             return Ok(input.clone());

@@ -4,7 +4,8 @@ use crate::{Identity, Initializer, Layer, Maker, Model, Pass, Penalty, Recipe, W
 use situ_core::{DType, Result, Shape};
 use situ_tensor::Tensor;
 
-/// The rows of a table at the numbers of the input, which are i32, i64 or u8: `[batch, ..]` gives `[batch, .., size]`.
+/// The rows of a table at the numbers of the input, which are i32, i64 or u8: `[batch, ..]` gives
+/// `[batch, .., size]`.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {

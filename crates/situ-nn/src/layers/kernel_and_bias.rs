@@ -1,4 +1,5 @@
-//! The weights of layers that multiply, add and activate: what is wanted of them, and they themselves once they are made.
+//! The weights of layers that multiply, add and activate: what is wanted of them, and they themselves once
+//! they are made.
 
 use crate::{Activation, Fans, Identity, Initializer, Maker, Penalty, Recipe, Weight};
 use situ_core::{Result, Shape};

@@ -1,4 +1,5 @@
-//! Methods that layers share: each has them as its own, so that they are found where the layer is, and no trait must be in scope.
+//! Methods that layers share: each has them as its own, so that they are found where the layer is, and no
+//! trait must be in scope.
 
 /// A name, for a layer that has an `identity`.
 macro_rules! named {
@@ -18,7 +19,8 @@ macro_rules! named_and_trainable {
         named!($layer);
 
         impl $layer {
-            /// Frozen if `false`: its weights stay as they are in training, and no gradient by them is computed.
+            /// Frozen if `false`: its weights stay as they are in training, and no gradient by them is
+            /// computed.
             pub fn trainable(self, trainable: bool) -> $layer {
                 $layer { identity: self.identity.trainable(trainable), ..self }
             }
@@ -26,7 +28,8 @@ macro_rules! named_and_trainable {
     };
 }
 
-/// What can be said of a kernel, a bias and an activation, for a layer that has `weights` of [`KernelAndBias`](super::kernel_and_bias).
+/// What can be said of a kernel, a bias and an activation, for a layer that has `weights` of
+/// [`KernelAndBias`](super::kernel_and_bias).
 macro_rules! with_kernel_and_bias {
     ($layer:ident) => {
         named_and_trainable!($layer);
@@ -71,7 +74,8 @@ macro_rules! with_kernel_and_bias {
     };
 }
 
-/// What can be said of scale and shift, for a layer that has `weights` of [`ScaleAndShift`](super::scale_and_shift).
+/// What can be said of scale and shift, for a layer that has `weights` of
+/// [`ScaleAndShift`](super::scale_and_shift).
 macro_rules! with_scale_and_shift {
     ($layer:ident) => {
         named_and_trainable!($layer);
@@ -82,7 +86,8 @@ macro_rules! with_scale_and_shift {
                 $layer { epsilon, ..self }
             }
 
-            /// With a scale that is learned, or without: a layer behind it that multiplies can do that as well.
+            /// With a scale that is learned, or without: a layer behind it that multiplies can do that as
+            /// well.
             pub fn scale(mut self, scale: bool) -> $layer {
                 self.weights.use_scale = scale;
                 self

@@ -1,4 +1,5 @@
-//! The layers, a file each. Adding one: a file with a struct that has an [`Identity`](crate::Identity), and a line here.
+//! The layers, a file each. Adding one: a file with a struct that has an [`Identity`](crate::Identity), and a
+//! line here.
 
 #[macro_use]
 mod methods;

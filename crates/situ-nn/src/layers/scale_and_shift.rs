@@ -36,7 +36,8 @@ impl ScaleAndShift {
         Some(weight.variable.shape().elements())
     }
 
-    /// Both for `size` channels of a dtype, with ones or zeros, which kernels want all the same, for the one that is left out.
+    /// Both for `size` channels of a dtype, with ones or zeros, which kernels want all the same, for the one
+    /// that is left out.
     pub(super) fn values(
         &self,
         kind: &'static str,

@@ -7,7 +7,8 @@ use situ_core::Result;
 use situ_tensor::Tensor;
 
 cross_entropy! {
-    /// `−t · log p − (1 − t) · log(1 − p)`, the mean over all numbers of an example: targets are 0 or 1, or between.
+    /// `−t · log p − (1 − t) · log(1 − p)`, the mean over all numbers of an example: targets are 0 or 1, or
+    /// between.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {
@@ -34,7 +35,8 @@ fn of_yes_or_no(
         target = (&(&target * (1.0 - smoothing))? + 0.5 * smoothing)?;
     }
     match loss.prediction {
-        // log(1 + e^x) − t·x: its derivative is sigmoid(x) − t everywhere, also at 0, where forms with |x| have none.
+        // log(1 + e^x) − t·x: its derivative is sigmoid(x) − t everywhere, also at 0, where forms with |x|
+        // have none.
         Prediction::Logits => predicted.softplus()?.sub(&predicted.mul(&target)?),
         Prediction::Probabilities => {
             let yes = predicted.clip(LEAST, 1.0 - LEAST)?;

@@ -7,8 +7,8 @@ use situ_core::Result;
 use situ_tensor::Tensor;
 
 cross_entropy! {
-    /// `−Σ target · log p` over the last axis, where targets are distributions: one-hot ones, most of the time.
-    /// Rows of probabilities are scaled to sum to 1.
+    /// `−Σ target · log p` over the last axis, where targets are distributions: one-hot ones, most of the
+    /// time. Rows of probabilities are scaled to sum to 1.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {

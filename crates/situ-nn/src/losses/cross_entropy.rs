@@ -1,4 +1,5 @@
-//! What losses of classes have in common: predictions that are logits or probabilities, and targets that may be smoothed.
+//! What losses of classes have in common: predictions that are logits or probabilities, and targets that may
+//! be smoothed.
 
 use crate::Site;
 use situ_core::{Error, Result};
@@ -39,7 +40,8 @@ impl CrossEntropy {
     }
 }
 
-/// A loss of classes by the function that computes it: of the name, the settings, the prediction and the target.
+/// A loss of classes by the function that computes it: of the name, the settings, the prediction and the
+/// target.
 macro_rules! cross_entropy {
     ($(#[$doc:meta])* $loss:ident $name:literal $of:ident) => {
         $(#[$doc])*

@@ -6,8 +6,8 @@ use situ_core::Result;
 use situ_tensor::Tensor;
 use std::fmt;
 
-/// A loss of one's own: a closure of predictions and targets. It gives a number for each example, or any numbers whose first axis
-/// are the examples, of which each one's mean is taken.
+/// A loss of one's own: a closure of predictions and targets. It gives a number for each example, or any
+/// numbers whose first axis are the examples, of which each one's mean is taken.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {

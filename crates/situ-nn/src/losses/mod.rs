@@ -1,5 +1,6 @@
-//! The losses. Each remembers the scope in which it was made, and runs there, forward and backward, unless a scope at the call says
-//! otherwise. Adding one: a struct with a [`Site`](crate::Site) that is a [`Loss`](crate::Loss), and a line here.
+//! The losses. Each remembers the scope in which it was made, and runs there, forward and backward, unless a
+//! scope at the call says otherwise. Adding one: a struct with a [`Site`](crate::Site) that is a
+//! [`Loss`](crate::Loss), and a line here.
 
 #[macro_use]
 mod cross_entropy;

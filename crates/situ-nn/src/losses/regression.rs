@@ -66,7 +66,8 @@ of_differences! {
     MeanAbsoluteError "mean_absolute_error" abs;
 }
 
-/// Half the square of a difference up to `delta`, and a straight line beyond: the mean over all numbers of an example.
+/// Half the square of a difference up to `delta`, and a straight line beyond: the mean over all numbers of an
+/// example.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {

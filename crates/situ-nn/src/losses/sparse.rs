@@ -7,8 +7,8 @@ use situ_core::Result;
 use situ_tensor::Tensor;
 
 cross_entropy! {
-    /// `−log p[label]`, where targets are class numbers: one for each row of the prediction, as i32, i64 or u8.
-    /// Rows of probabilities are scaled to sum to 1.
+    /// `−log p[label]`, where targets are class numbers: one for each row of the prediction, as i32, i64 or
+    /// u8. Rows of probabilities are scaled to sum to 1.
     ///
     /// ```
     /// # fn main() -> situ_core::Result<()> {

@@ -3,8 +3,8 @@
 use situ_core::{DType, Error, Result, Shape};
 use situ_tensor::Tensor;
 
-/// The target with the prediction's shape and dtype. `[batch]` stands for `[batch, 1]` and the other way round; nothing else is
-/// broadcast, which would compare every example with every other.
+/// The target with the prediction's shape and dtype. `[batch]` stands for `[batch, 1]` and the other way
+/// round; nothing else is broadcast, which would compare every example with every other.
 #[track_caller]
 pub(crate) fn same_shape(of: &'static str, predicted: &Tensor, target: &Tensor) -> Result<Tensor> {
     let (shape, wanted) = (target.shape(), predicted.shape());

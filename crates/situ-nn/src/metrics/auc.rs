@@ -14,7 +14,8 @@ enum Curve {
     PrecisionRecall,
 }
 
-/// The area under the curve, from counts at 200 thresholds with straight lines between. Predictions are probabilities, or logits of them.
+/// The area under the curve, from counts at 200 thresholds with straight lines between. Predictions are
+/// probabilities, or logits of them.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -43,7 +44,8 @@ const AROUND: usize = 4;
 const MOST: usize = 1 << 20;
 
 impl Auc {
-    /// Of true positives by false positives: the chance that a positive example is predicted above a negative one.
+    /// Of true positives by false positives: the chance that a positive example is predicted above a negative
+    /// one.
     pub fn roc() -> Auc {
         Auc { curve: Curve::Roc, thresholds: 200, logits: false }
     }
@@ -75,8 +77,8 @@ impl Auc {
 
     /// How many thresholds each prediction is above. Of one that is no number, any count there can be.
     fn above(&self, predicted: &Tensor, levels: &[f32]) -> Result<Tensor> {
-        // Thresholds are evenly spaced, so a product says about how many there are below; the few around that are compared, so that
-        // the answer is exact. Beyond them all is far enough on either side.
+        // Thresholds are evenly spaced, so a product says about how many there are below; the few around that
+        // are compared, so that the answer is exact. Beyond them all is far enough on either side.
         let last = (self.thresholds - 1) as f64;
         let about = (&predicted.clip(-1.0, 2.0)? * last)?.floor()?.cast(DType::I32)?;
         let start = (&about - 1.0)?.clip(0.0, last)?;
@@ -113,8 +115,8 @@ impl Metric for Auc {
         let target = same_shape("auc", predicted, target)?.cast(DType::F32)?.reshape(&[count, 1])?;
         let predicted = if self.logits { predicted.sigmoid()? } else { predicted.clone() };
         let predicted = predicted.cast(DType::F32)?.reshape(&[count])?;
-        // How many thresholds a prediction is above tells the pair that it is between: one number for each, not one for each
-        // threshold.
+        // How many thresholds a prediction is above tells the pair that it is between: one number for each,
+        // not one for each threshold.
         let levels: Vec<f32> = self.levels().iter().map(|&level| level as f32).collect();
         let between = (&self.above(&predicted, &levels)? - 1.0)?.clip(0.0, self.thresholds as f64)?;
         // Below the first threshold is between none; so is what is no number.
@@ -173,8 +175,8 @@ fn area_of_rates(hits: &[f64], misses: &[f64]) -> f64 {
         .sum()
 }
 
-/// Between two thresholds, hits are taken to grow in step with all that is found; precision then is no straight line, and its
-/// integral has a logarithm.
+/// Between two thresholds, hits are taken to grow in step with all that is found; precision then is no
+/// straight line, and its integral has a logarithm.
 fn area_of_precision(hits: &[f64], misses: &[f64]) -> f64 {
     let positive = hits[0];
     let pairs = hits.windows(2).zip(misses.windows(2));

@@ -7,8 +7,8 @@ use situ_tensor::Tensor;
 use situ_tensor::scope::line_scope;
 use std::fmt;
 
-/// A metric of one's own: the mean, over all examples, of the numbers (or truths, as 0 and 1) that a closure makes of predictions and
-/// targets.
+/// A metric of one's own: the mean, over all examples, of the numbers (or truths, as 0 and 1) that a closure
+/// makes of predictions and targets.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {

@@ -1,5 +1,5 @@
-//! The metrics. Each is made of sums over batches, by ops that every device has, so that a compiled step gathers them where it
-//! runs. Sums are f32: counts are exact up to 16,777,216.
+//! The metrics. Each is made of sums over batches, by ops that every device has, so that a compiled step
+//! gathers them where it runs. Sums are f32: counts are exact up to 16,777,216.
 //!
 //! Adding one: a struct that is a [`Metric`](crate::Metric), and a line here.
 

@@ -7,7 +7,8 @@ use crate::losses::class_numbers;
 use situ_core::{DType, Error, Result};
 use situ_tensor::{Tensor, where_};
 
-/// How often fewer than `k` classes are predicted above the one that is the target, which is a class number or one-hot.
+/// How often fewer than `k` classes are predicted above the one that is the target, which is a class number
+/// or one-hot.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {

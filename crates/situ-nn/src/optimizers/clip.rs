@@ -7,8 +7,8 @@ use situ_tensor::Tensor;
 
 /// A limit on gradients.
 ///
-/// Norms are clipped as Keras does it, `g · limit / max(norm, limit)`: gradients within the limit are left as they are. (PyTorch adds 1e-6 to
-/// the norm.)
+/// Norms are clipped as Keras does it, `g · limit / max(norm, limit)`: gradients within the limit are left as
+/// they are. (PyTorch adds 1e-6 to the norm.)
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Clip {
     /// No limit.
@@ -23,7 +23,8 @@ pub enum Clip {
 }
 
 impl Clip {
-    /// Clips the gradients of these weights. Ops run where the weights live; the global norm is added up where the first one does.
+    /// Clips the gradients of these weights. Ops run where the weights live; the global norm is added up
+    /// where the first one does.
     pub(super) fn apply(self, weights: &[Weight], gradients: &mut [Option<Tensor>]) -> Result<()> {
         let limit = match self {
             Clip::None => return Ok(()),

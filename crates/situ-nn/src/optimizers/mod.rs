@@ -1,14 +1,16 @@
 //! Optimizers: how weights change by their gradients.
 //!
-//! An optimizer is data: a rule (the arithmetic), a schedule (the learning rate of each step) and clipping. [`Stepper`] binds it to
-//! weights, and holds their state.
+//! An optimizer is data: a rule (the arithmetic), a schedule (the learning rate of each step) and clipping.
+//! [`Stepper`] binds it to weights, and holds their state.
 //!
 //! # Promises
 //! - The state of a weight lives on the weight's device; a step of a weight is one kernel there.
-//! - The learning rate and the number of the step are values, not constants of a compiled step: a schedule traces nothing again.
-//! - Arithmetic is PyTorch's, down to where epsilon is added: behind the root (`√v + ε`), and for Adam behind the root of the corrected
-//!   mean square (`√(v / (1 − β₂ᵗ)) + ε`). Keras' Adam puts it before the correction, and its momentum holds the learning rate: the
-//!   first differs in the last digits, the second only while the rate changes.
+//! - The learning rate and the number of the step are values, not constants of a compiled step: a schedule
+//!   traces nothing again.
+//! - Arithmetic is PyTorch's, down to where epsilon is added: behind the root (`√v + ε`), and for Adam behind
+//!   the root of the corrected mean square (`√(v / (1 − β₂ᵗ)) + ε`). Keras' Adam puts it before the
+//!   correction, and its momentum holds the learning rate: the first differs in the last digits, the second
+//!   only while the rate changes.
 //!
 //! # What it leaves to others
 //! Kernels (the op `Update`), gradients (`Tape`), when to step (`Trainer`, or the program's own loop).
@@ -61,8 +63,8 @@ impl std::fmt::Debug for Decays {
     }
 }
 
-/// Whether a weight is a kernel or an embedding, and no bias, nor the scale or shift of a norm: it has two axes or more. For
-/// [`Optimizer::decay_only`].
+/// Whether a weight is a kernel or an embedding, and no bias, nor the scale or shift of a norm: it has two
+/// axes or more. For [`Optimizer::decay_only`].
 ///
 /// ```
 /// use situ_core::Shape;
@@ -77,7 +79,8 @@ pub fn kernels(_name: &str, shape: &Shape) -> bool {
 macro_rules! decay_only {
     ($($optimizer:ident)*) => {$(
         impl $optimizer {
-            /// With weight decay for those weights alone of which `decays` says so, by name and shape: see [`Optimizer::decay_only`].
+            /// With weight decay for those weights alone of which `decays` says so, by name and shape: see
+            /// [`Optimizer::decay_only`].
             pub fn decay_only(self, decays: impl Fn(&str, &Shape) -> bool + Send + Sync + 'static) -> Optimizer {
                 Optimizer::from(self).decay_only(decays)
             }
@@ -92,8 +95,9 @@ impl Optimizer {
         Optimizer { rule: Arc::new(rule), rate: rate.into(), clip: Clip::None, decays: None }
     }
 
-    /// With weight decay for those weights alone of which `decays` says so, by name and shape. By default all weights decay, as in PyTorch;
-    /// for large models it is usual to leave out biases and the scales and shifts of norms, as [`kernels`] does.
+    /// With weight decay for those weights alone of which `decays` says so, by name and shape. By default all
+    /// weights decay, as in PyTorch; for large models it is usual to leave out biases and the scales and
+    /// shifts of norms, as [`kernels`] does.
     ///
     /// ```
     /// use situ_nn::optimizers::{AdamW, kernels};

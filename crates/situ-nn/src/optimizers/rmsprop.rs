@@ -24,7 +24,8 @@ pub struct RmsProp {
     pub epsilon: f64,
     /// How much of the velocity stays. 0: no velocity is kept.
     pub momentum: f64,
-    /// Whether the root is of the variance: of the mean square less the square of the mean, which is then kept, too.
+    /// Whether the root is of the variance: of the mean square less the square of the mean, which is then
+    /// kept, too.
     pub centered: bool,
     /// Weight decay: so much of the weight is added to its gradient.
     pub decay: f64,

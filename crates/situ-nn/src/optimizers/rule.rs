@@ -15,7 +15,8 @@ pub struct State {
     pub initial: f64,
 }
 
-/// The arithmetic of a step. Optimizers of this crate are one fused op each; a program may write its own of any ops.
+/// The arithmetic of a step. Optimizers of this crate are one fused op each; a program may write its own of
+/// any ops.
 pub trait UpdateRule: Debug + Send + Sync {
     /// Its name in checkpoints: state of another rule can't be loaded.
     fn name(&self) -> &'static str;
@@ -23,21 +24,22 @@ pub trait UpdateRule: Debug + Send + Sync {
     /// What it keeps for each weight.
     fn state(&self) -> Vec<State>;
 
-    /// The same without weight decay, for weights that [`Optimizer::decay_only`](super::Optimizer::decay_only) leaves out of it: with the same
-    /// state. `None` where it has no decay to leave out.
+    /// The same without weight decay, for weights that
+    /// [`Optimizer::decay_only`](super::Optimizer::decay_only) leaves out of it: with the same state. `None`
+    /// where it has no decay to leave out.
     fn without_decay(&self) -> Option<Arc<dyn UpdateRule>> {
         None
     }
 
-    /// Whether its ops are called at lines of the program, which messages and profiles then show. Those of this crate's rules are said to be
-    /// of the line that compiled the model, or called the stepper.
+    /// Whether its ops are called at lines of the program, which messages and profiles then show. Those of
+    /// this crate's rules are said to be of the line that compiled the model, or called the stepper.
     #[doc(hidden)]
     fn has_lines(&self) -> bool {
         true
     }
 
-    /// Changes a weight, and its state, by a gradient. `rates` are two numbers: the learning rate, and the number of the step from 1
-    /// on. It is called in the scope of the weight's device.
+    /// Changes a weight, and its state, by a gradient. `rates` are two numbers: the learning rate, and the
+    /// number of the step from 1 on. It is called in the scope of the weight's device.
     fn step(&self, weight: &Variable, gradient: &Tensor, rates: &Tensor, state: &[&Variable]) -> Result<()>;
 }
 

@@ -30,7 +30,8 @@ pub enum Schedule {
         /// Whether it changes only every `steps` steps.
         stairs: bool,
     },
-    /// Up in a line to `peak` in `warmup` steps, then down along half a cosine to `floor` at step `steps`, where it stays.
+    /// Up in a line to `peak` in `warmup` steps, then down along half a cosine to `floor` at step `steps`,
+    /// where it stays.
     Cosine {
         /// The highest rate.
         peak: f64,

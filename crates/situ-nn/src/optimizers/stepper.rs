@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 /// An optimizer with the state of its weights.
 ///
-/// A step has a part on the devices, [`Stepper::apply`], which may be inside a function, and a part on the host, which
-/// [`Stepper::before`] and [`Stepper::after`] are. [`Stepper::step`] is all of them, for loops that are not compiled.
+/// A step has a part on the devices, [`Stepper::apply`], which may be inside a function, and a part on the
+/// host, which [`Stepper::before`] and [`Stepper::after`] are. [`Stepper::step`] is all of them, for loops
+/// that are not compiled.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -55,8 +56,8 @@ pub(crate) struct Bound {
     clip: Clip,
 }
 
-/// The learning rate and the number of steps so far, on one device and of one dtype: what `Update` takes. The host knows both; it
-/// writes them only when the rate changes, so that a step brings nothing to the device.
+/// The learning rate and the number of steps so far, on one device and of one dtype: what `Update` takes. The
+/// host knows both; it writes them only when the rate changes, so that a step brings nothing to the device.
 #[derive(Debug)]
 struct Clock {
     rates: Variable,
@@ -214,7 +215,8 @@ impl Stepper {
         self.set.then_some(&self.rate)
     }
 
-    /// Changes the weights by these gradients, one for each of [`Stepper::weights`]; a weight without one stays as it is.
+    /// Changes the weights by these gradients, one for each of [`Stepper::weights`]; a weight without one
+    /// stays as it is.
     #[track_caller]
     pub fn apply(&self, gradients: &[Option<Tensor>]) -> Result<()> {
         self.bound.apply(gradients, Location::here())

@@ -72,8 +72,8 @@ impl<'c> Callbacks<'c> {
         Ok(stops)
     }
 
-    /// Tells all that training begins. On the same data as before, each gets what was kept of it, where training goes on that did not come
-    /// to its end, or where it outlives that.
+    /// Tells all that training begins. On the same data as before, each gets what was kept of it, where
+    /// training goes on that did not come to its end, or where it outlives that.
     pub(super) fn begin(&mut self, training: &mut Training, same_data: bool) -> Result<bool> {
         let kept = training.kept.clone();
         let resumes = training.resumes;
@@ -114,7 +114,8 @@ impl<'c> Callbacks<'c> {
         Ok(stops)
     }
 
-    /// Tells all that training is over, and how. Gives the first error: that of training, else of one of them.
+    /// Tells all that training is over, and how. Gives the first error: that of training, else of one of
+    /// them.
     pub(super) fn end(
         &mut self,
         training: &mut Training,

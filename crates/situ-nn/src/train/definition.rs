@@ -19,7 +19,8 @@ pub(crate) struct Definition {
     pub(crate) penalised: Vec<Weight>,
     /// Steps so far, for layers that draw numbers: written only if one does.
     pub(crate) counter: Variable,
-    /// The line that compiled it: ops that no layer, loss or metric of the program is the line of are said to be of this one.
+    /// The line that compiled it: ops that no layer, loss or metric of the program is the line of are said to
+    /// be of this one.
     pub(crate) line: Location,
     pub(crate) trained: Sums,
     pub(crate) tested: Sums,
@@ -72,7 +73,8 @@ impl Definition {
         Ok((losses, loss))
     }
 
-    /// Adds a batch to sums: the losses of its examples, or their mean with penalties as often as there are examples.
+    /// Adds a batch to sums: the losses of its examples, or their mean with penalties as often as there are
+    /// examples.
     fn add(
         &self,
         sums: &Sums,

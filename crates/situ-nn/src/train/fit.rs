@@ -20,13 +20,15 @@ use std::time::{Duration, Instant};
 /// assert_eq!(fit.shuffle, Some(0));
 /// ```
 pub struct Fit<'c> {
-    /// How many epochs to train. One that was begun before on the same data, and interrupted, is finished as the first of them.
+    /// How many epochs to train. One that was begun before on the same data, and interrupted, is finished as
+    /// the first of them.
     pub epochs: usize,
     /// Examples of a batch, where tensors are given.
     pub batch_size: usize,
     /// Examples to test on after each epoch.
     pub validation: Option<Input>,
-    /// The seed of the order of examples, which is another in each epoch; `None`: as they are. Only where tensors are given.
+    /// The seed of the order of examples, which is another in each epoch; `None`: as they are. Only where
+    /// tensors are given.
     pub shuffle: Option<u64>,
     /// What is called on the way.
     pub callbacks: Vec<Box<dyn Callback + 'c>>,
@@ -95,8 +97,8 @@ impl Training {
         done.map(|()| history)
     }
 
-    /// Goes to the data of a fit. The position within an epoch belongs to the data it was reached in: other data begins at its first batch.
-    /// Gives whether what callbacks had reached is of this data.
+    /// Goes to the data of a fit. The position within an epoch belongs to the data it was reached in: other
+    /// data begins at its first batch. Gives whether what callbacks had reached is of this data.
     fn turn_to(&mut self, data: Data) -> bool {
         // A file of the first format does not say.
         let same = self.data.is_none_or(|before| before.training == data.training);

@@ -4,7 +4,8 @@ use situ_core::{DeviceId, Error, Result, Shape};
 use situ_data::{Dataset, Length};
 use situ_tensor::{Tensor, current_runtime};
 
-/// Examples with their targets: two tensors, which are cut into batches, or a dataset of batches, which is used as it is.
+/// Examples with their targets: two tensors, which are cut into batches, or a dataset of batches, which is
+/// used as it is.
 #[derive(Clone)]
 pub enum Input {
     /// Inputs and targets, an example to a row.
@@ -60,8 +61,8 @@ impl Input {
         }
     }
 
-    /// As batches of that size, in the order of a seed if there is one. Inputs are brought to `device` ahead of their use if that is a
-    /// GPU; targets are small, and go where the loss is with the step.
+    /// As batches of that size, in the order of a seed if there is one. Inputs are brought to `device` ahead
+    /// of their use if that is a GPU; targets are small, and go where the loss is with the step.
     pub(super) fn batches(&self, size: usize, shuffled: Option<u64>, device: DeviceId) -> Result<Batches> {
         let (x, y) = match self {
             Input::Batches(batches) => return Ok(Batches::new(batches)),

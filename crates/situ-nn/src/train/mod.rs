@@ -1,10 +1,10 @@
 //! Training: a model, an optimizer, a loss and metrics as compiled steps, and the loops that call them.
 //!
 //! # Promises
-//! - A whole step (forward, gradients, clipping, updates, sums of loss and metrics) is one [`Function`](situ_tensor::Function), traced
-//!   once for each size of batch, placed and planned as a whole.
-//! - A step reads nothing back: losses and metrics are summed on the device, and read a few times a second at most, for who is watching,
-//!   and at the end of an epoch.
+//! - A whole step (forward, gradients, clipping, updates, sums of loss and metrics) is one
+//!   [`Function`](situ_tensor::Function), traced once for each size of batch, placed and planned as a whole.
+//! - A step reads nothing back: losses and metrics are summed on the device, and read a few times a second at
+//!   most, for who is watching, and at the end of an epoch.
 //! - A step that fails changes no weight.
 //!
 //! # What it leaves to others

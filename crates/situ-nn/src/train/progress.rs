@@ -16,7 +16,8 @@ pub enum Progress {
     /// A bar if standard error is a terminal, else lines.
     #[default]
     Auto,
-    /// A bar for each epoch, with loss, metrics, steps a second and the share of the time that each device is at work.
+    /// A bar for each epoch, with loss, metrics, steps a second and the share of the time that each device is
+    /// at work.
     Bar,
     /// A line after each epoch.
     Lines,
@@ -53,7 +54,8 @@ impl Display {
                 None => ProgressBar::no_length(),
             };
             bar.set_draw_target(ProgressDrawTarget::stderr());
-            // The template is a constant, and its parts are known: the plain bar is what an error would leave.
+            // The template is a constant, and its parts are known: the plain bar is what an error would
+            // leave.
             if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:24} {pos}/{len} {msg}") {
                 bar.set_style(style);
             }
@@ -123,7 +125,8 @@ impl Display {
     }
 }
 
-/// Figures, speed, and the share of the time that each device is at work: what a step takes it, of the time between steps.
+/// Figures, speed, and the share of the time that each device is at work: what a step takes it, of the time
+/// between steps.
 fn described(figures: &Figures, steps: u64, time: Duration, busy: &[(DeviceId, f64)]) -> String {
     let step = (time.as_secs_f64() / steps.max(1) as f64).max(1e-12);
     let rate = 1.0 / step;

@@ -1,4 +1,5 @@
-//! Sums of losses and metrics: on the device inside a compiled step, and on the host where they are read now and then.
+//! Sums of losses and metrics: on the device inside a compiled step, and on the host where they are read now
+//! and then.
 
 use super::Figures;
 use crate::Metric;
@@ -33,7 +34,8 @@ impl Sums {
         Ok(Sums { held, none })
     }
 
-    /// Adds a batch. `loss` is the sum of its examples'. Ops that are not of a metric of the program are said to be of `line`.
+    /// Adds a batch. `loss` is the sum of its examples'. Ops that are not of a metric of the program are said
+    /// to be of `line`.
     pub(crate) fn add(
         &self,
         metrics: &[Box<dyn Metric>],

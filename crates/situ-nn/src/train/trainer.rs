@@ -16,7 +16,8 @@ pub struct Trainer<M> {
     state: State<M>,
 }
 
-/// Weights are made for the first batch, where the model does not have them before; all that hangs on weights waits for them.
+/// Weights are made for the first batch, where the model does not have them before; all that hangs on weights
+/// waits for them.
 enum State<M> {
     Waiting(Box<Parts<M>>),
     Ready {
@@ -37,7 +38,8 @@ struct Parts<M> {
     line: Location,
 }
 
-/// Joins a model with an optimizer, a loss and metrics. A model without its weights gets them for the first batch.
+/// Joins a model with an optimizer, a loss and metrics. A model without its weights gets them for the first
+/// batch.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -174,7 +176,8 @@ impl<M: Model + 'static> Trainer<M> {
         }
     }
 
-    /// The model back, with its weights as they are: to compile it anew, with another optimizer, or with other layers frozen.
+    /// The model back, with its weights as they are: to compile it anew, with another optimizer, or with
+    /// other layers frozen.
     pub fn into_model(self) -> Result<M> {
         match self.state {
             State::Waiting(parts) => Ok(parts.model),
@@ -193,8 +196,8 @@ impl<M: Model + 'static> Trainer<M> {
         }
     }
 
-    /// Makes the weights of a model that does not have them, for inputs of that shape with the batch first: as the first batch would. Where
-    /// that fails, the trainer is as it was, and can be built again.
+    /// Makes the weights of a model that does not have them, for inputs of that shape with the batch first:
+    /// as the first batch would. Where that fails, the trainer is as it was, and can be built again.
     pub fn build(&mut self, input: &Shape) -> Result<()> {
         if let State::Waiting(parts) = &mut self.state {
             parts.model.prepare(input)?;
@@ -229,8 +232,9 @@ impl<M: Model + 'static> Trainer<M> {
         self.training_mut()
     }
 
-    /// Trains on examples, epoch by epoch. An epoch that was begun before, and did not come to its end, is gone on with where it was
-    /// left, if the data is the same by [`Dataset::fingerprint`](situ_data::Dataset::fingerprint): the same tensors (some of their rows are
+    /// Trains on examples, epoch by epoch. An epoch that was begun before, and did not come to its end, is
+    /// gone on with where it was left, if the data is the same by
+    /// [`Dataset::fingerprint`](situ_data::Dataset::fingerprint): the same tensors (some of their rows are
     /// looked at), batches of the same size, in the same order. Else it begins anew, on the new data.
     pub fn fit(&mut self, input: impl Into<Input>, fit: Fit<'_>) -> Result<History> {
         let input = input.into();
@@ -274,13 +278,15 @@ impl<M: Model + 'static> Trainer<M> {
         self.training().map_or(0, Training::steps)
     }
 
-    /// Writes weights, optimizer state and position to one file: the old file, or the new one, is there at any moment.
+    /// Writes weights, optimizer state and position to one file: the old file, or the new one, is there at
+    /// any moment.
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.training_mut()?.save(path.as_ref())
     }
 
-    /// Goes on where a file was saved: weights, optimizer state, position, seed, a learning rate that had been set, and what callbacks keep.
-    /// An epoch that was under way is finished by a `fit` on the same data; other data is trained on from its first batch.
+    /// Goes on where a file was saved: weights, optimizer state, position, seed, a learning rate that had
+    /// been set, and what callbacks keep. An epoch that was under way is finished by a `fit` on the same
+    /// data; other data is trained on from its first batch.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.training_mut()?.load(path.as_ref())
     }

@@ -1,4 +1,5 @@
-//! The state of training: compiled steps, the optimizer, where in the data they are. Callbacks and checkpoints see this.
+//! The state of training: compiled steps, the optimizer, where in the data they are. Callbacks and
+//! checkpoints see this.
 
 use super::definition::{Definition, counter, examples};
 use super::sums::{Sums, Totals};
@@ -128,7 +129,8 @@ impl Training {
         &self.stepper
     }
 
-    /// Another learning rate from the next step on. It is saved in checkpoints (a rate that is a closure is not), and comes back with them.
+    /// Another learning rate from the next step on. It is saved in checkpoints (a rate that is a closure is
+    /// not), and comes back with them.
     pub fn set_rate(&mut self, rate: impl Into<Schedule>) {
         self.stepper.set_rate(rate);
     }
@@ -149,8 +151,8 @@ impl Training {
     }
 
     /// The function that is a step of training on a batch of inputs and targets: to see what it does where
-    /// ([`Function::places`], [`Function::explain`]). Calling it would leave the host's count of steps behind:
-    /// [`Training::train_on_batch`] is for that.
+    /// ([`Function::places`], [`Function::explain`]). Calling it would leave the host's count of steps
+    /// behind: [`Training::train_on_batch`] is for that.
     pub fn step_function(&self) -> &Function {
         &self.step
     }
@@ -203,7 +205,8 @@ impl Training {
         &self.names
     }
 
-    /// Goes on with the sums of an epoch under way, if they are of the same figures; else those of the rest of it are all there are.
+    /// Goes on with the sums of an epoch under way, if they are of the same figures; else those of the rest
+    /// of it are all there are.
     pub(crate) fn resume_figures(&mut self, names: &[String], sums: Vec<f64>, examples: u64) -> Result<()> {
         self.begin_figures()?;
         // The first format of files has no names.
@@ -281,7 +284,8 @@ fn step_of(definition: &Arc<Definition>, seed: u64) -> Function {
     of_pairs(move |input, target| definition.train(input, target, seed)).named("train step")
 }
 
-/// A function of a batch of inputs and one of targets that gives nothing: programs may call it too, with anything.
+/// A function of a batch of inputs and one of targets that gives nothing: programs may call it too, with
+/// anything.
 fn of_pairs(body: impl Fn(&Tensor, &Tensor) -> Result<()> + Send + Sync + 'static) -> Function {
     Function::many(move |batch| match batch {
         [input, target] => body(input, target).map(|()| Vec::new()),

@@ -1,4 +1,5 @@
-//! A small convolutional network on the machine's GPU, if it has one: the same results and gradients as on the CPU.
+//! A small convolutional network on the machine's GPU, if it has one: the same results and gradients as on
+//! the CPU.
 
 use crate::numbers::{assert_close, numbers, some};
 use situ_core::{Policy, Result};

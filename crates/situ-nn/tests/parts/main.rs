@@ -1,4 +1,5 @@
-//! The parts of models: their values against plain references, their gradients against differences, and where they run.
+//! The parts of models: their values against plain references, their gradients against differences, and where
+//! they run.
 
 mod errors;
 mod gpu;

@@ -92,7 +92,8 @@ fn precision_recall_and_binary_accuracy_count_both_sides_of_a_threshold() {
     assert_eq!(Precision::new().figure(&[0.0, 0.0]), 0.0, "before the first batch");
 }
 
-/// The area by its definition at the same thresholds: lines between the points of true and false positive rates.
+/// The area by its definition at the same thresholds: lines between the points of true and false positive
+/// rates.
 fn area_by_thresholds(all: &[(f64, bool)], thresholds: usize) -> f64 {
     let last = (thresholds - 1) as f64;
     let points: Vec<(f64, f64)> = (0..thresholds)

@@ -44,7 +44,8 @@ pub(crate) struct Slide {
     pub(crate) groups: usize,
 }
 
-/// A convolution by its definition: x is `[batch][channel][row][column]`, the filter `[out][in][row][column]`.
+/// A convolution by its definition: x is `[batch][channel][row][column]`, the filter
+/// `[out][in][row][column]`.
 pub(crate) fn convolved(
     x: &[f64],
     [n, c, h, w]: [usize; 4],

@@ -1,5 +1,5 @@
-//! Training that meets a bad label or index: the step that meets it changes nothing, on any device, and training goes on as if it
-//! had never been.
+//! Training that meets a bad label or index: the step that meets it changes nothing, on any device, and
+//! training goes on as if it had never been.
 
 use crate::model::bits;
 use situ_core::error::Fault;

@@ -39,7 +39,8 @@ fn weights_that_are_left_out_of_decay_step_as_without_it() -> Result<()> {
             assert_eq!(&named[number].1, if name == "dense_0/bias" { decayed } else { plain }, "{name}");
         }
     }
-    // By hand: the first step of AdamW is the rate, whatever the size of the gradient, and the decay before it.
+    // By hand: the first step of AdamW is the rate, whatever the size of the gradient, and the decay before
+    // it.
     let (kernel, bias) = (0usize, 1usize);
     let some = trained(AdamW { decay: 0.5, ..AdamW::new(0.1) }.decay_only(kernels))?;
     let steps = |number: usize, start: f32| {

@@ -46,7 +46,8 @@ fn frozen_layers_stay_as_they_are_and_cost_no_gradient_until_they_are_let_go() -
     let of_trunk = 3 * 16 + 16 + 4 * 16;
     assert_eq!(before[..of_trunk], after[..of_trunk], "kernel, bias, scale, shift and moving means");
     assert_ne!(before[of_trunk..], after[of_trunk..], "the head learns");
-    // Of the gradients, those by the head's kernel and bias alone; the penalty of a frozen kernel is no part of the loss.
+    // Of the gradients, those by the head's kernel and bias alone; the penalty of a frozen kernel is no part
+    // of the loss.
     assert_eq!([count(&free, "adam")?, count(&frozen, "adam")?], [6, 2]);
     assert_eq!([count(&free, "matmul")?, count(&frozen, "matmul")?], [5, 3]);
 

@@ -1,4 +1,5 @@
-//! Memory that runs out while a trainer makes its weights: it is as it was, and is built when there is memory again.
+//! Memory that runs out while a trainer makes its weights: it is as it was, and is built when there is memory
+//! again.
 
 use crate::model::bits;
 use situ_core::{Result, Shape};

@@ -31,7 +31,8 @@ fn the_loss_on_the_cpu_and_the_layers_on_the_gpu_hold_forwards_and_backwards() -
         let losses: Vec<_> = places.iter().filter(|p| p.name.contains("cross_entropy")).collect();
         assert!(!losses.is_empty());
         assert!(losses.iter().all(|p| p.device == CPU), "{losses:?}");
-        // The gradient of the loss is the softmax less the labels: on the CPU, by the scope of its forward op.
+        // The gradient of the loss is the softmax less the labels: on the CPU, by the scope of its forward
+        // op.
         let backward = places.iter().filter(|p| p.name.contains("softmax") || p.name.contains("one_hot"));
         assert!(backward.clone().count() > 0);
         assert!(backward.clone().all(|p| p.device == CPU), "{:?}", backward.collect::<Vec<_>>());

@@ -1,4 +1,5 @@
-//! Training that was stopped goes on as if it had not been: rates, callbacks, and batches of the data it was stopped in.
+//! Training that was stopped goes on as if it had not been: rates, callbacks, and batches of the data it was
+//! stopped in.
 
 use crate::checkpoint::Folder;
 use crate::model::*;
@@ -230,7 +231,8 @@ fn an_input_that_is_mended_goes_on_at_the_batch_that_failed() -> Result<()> {
     Ok(())
 }
 
-/// Gives each epoch's `val_loss` as the program wants it, by way of the weights: the loss of a batch grows with their size.
+/// Gives each epoch's `val_loss` as the program wants it, by way of the weights: the loss of a batch grows
+/// with their size.
 fn losses_by(values: &'static [f32]) -> Box<dyn Callback> {
     struct Scaled(&'static [f32]);
     impl Callback for Scaled {

@@ -1,8 +1,9 @@
 //! Predictions that are far from what was measured.
 //!
-//! Like is held against like: what a call takes from the beginning of its first op or copy to the end of its last, against the time that was
-//! planned for it; and what the ops of a device take by themselves, against what was expected of those ops. The time that a call waits for
-//! its turn in a queue, and the host's own, are in neither.
+//! Like is held against like: what a call takes from the beginning of its first op or copy to the end of its
+//! last, against the time that was planned for it; and what the ops of a device take by themselves, against
+//! what was expected of those ops. The time that a call waits for its turn in a queue, and the host's own,
+//! are in neither.
 
 use super::called;
 use crate::record::{Clock, Finding, FindingKind, OpRef, Plan, Record};
@@ -48,7 +49,8 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
     }
 }
 
-/// Where the difference comes from: devices whose ops take another time than expected, and enough of it to matter, or none of them.
+/// Where the difference comes from: devices whose ops take another time than expected, and enough of it to
+/// matter, or none of them.
 fn because(record: &Record, plan: &Plan, calls: &[&Seen], difference: f64) -> String {
     let mut used: Vec<usize> = plan.nodes.iter().filter(|n| n.runs()).map(|n| n.device).collect();
     used.sort_unstable();

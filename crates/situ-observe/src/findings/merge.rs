@@ -1,7 +1,8 @@
 //! One finding for what is the matter in several plans.
 //!
-//! A function that is compiled for several signatures, trained more than once, or shares a layer with another has the same op in several
-//! plans. What there is to say of it is said once, of the plan with the most to gain; the others are named.
+//! A function that is compiled for several signatures, trained more than once, or shares a layer with another
+//! has the same op in several plans. What there is to say of it is said once, of the plan with the most to
+//! gain; the others are named.
 
 use crate::record::{Elsewhere, Finding, FindingKind, Record};
 use situ_core::reason::seconds;

@@ -1,7 +1,8 @@
 //! What to do: advice in plain words, with what each would save.
 //!
-//! A finder is a function from a record to findings, in a file of its own, and a line in `FINDERS`. What a change would save is not
-//! guessed: the placer is asked with the cost graph changed (`what_if`), or it was measured. A finding says which.
+//! A finder is a function from a record to findings, in a file of its own, and a line in `FINDERS`. What a
+//! change would save is not guessed: the placer is asked with the cost graph changed (`what_if`), or it was
+//! measured. A finding says which.
 
 mod drift;
 mod eager;

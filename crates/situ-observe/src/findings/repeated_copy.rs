@@ -72,7 +72,8 @@ fn outside(record: &Record, found: &mut Vec<Finding>) {
         lines.entry((&copy.source, copy.from, copy.to, copy.bytes)).or_default().push(copy);
     }
     for ((source, from, to, size), copies) in lines.into_iter().filter(|(_, copies)| copies.len() >= AGAIN) {
-        // A copy from a queue begins when the work before it is done: how much of its time was its own, nobody can tell.
+        // A copy from a queue begins when the work before it is done: how much of its time was its own,
+        // nobody can tell.
         let waits = !record.devices[from].is_cpu();
         let [from, to] = [from, to].map(|d| record.devices[d].name.as_str());
         let each = copies.iter().map(|c| c.end - c.start).sum::<f64>() / copies.len() as f64;

@@ -8,7 +8,8 @@ const MOVES_PER_NODE: u64 = 50;
 /// Moves that it may try at most.
 const MOST_MOVES: u64 = 20_000;
 
-/// A plan's costs, to be changed and placed again. Where an op was measured, that counts, and not what the cost tables say.
+/// A plan's costs, to be changed and placed again. Where an op was measured, that counts, and not what the
+/// cost tables say.
 pub(super) struct WhatIf {
     costs: GraphFile,
     before: f64,
@@ -34,8 +35,8 @@ impl Answer {
 }
 
 impl WhatIf {
-    /// The plan as it is. The placer is asked once more without a change, so that luck in the search, and what situ will find by itself,
-    /// are no gain.
+    /// The plan as it is. The placer is asked once more without a change, so that luck in the search, and
+    /// what situ will find by itself, are no gain.
     pub(super) fn new(record: &Record, plan: &Plan) -> WhatIf {
         let mut costs = plan.costs.clone();
         let mut as_it_is = costs.clone();

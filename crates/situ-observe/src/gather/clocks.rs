@@ -1,8 +1,9 @@
 //! One clock for all: a device's own times, set by the host's.
 //!
-//! A kernel begins after the host began to launch it, and ends before a copy from its device that came behind it is over. Each such pair
-//! bounds how far the device's clock is from the host's. The middle of what all of them leave is taken, or, where little is known of when
-//! work was over, the launches are believed. Nothing then runs before it was launched, nor after it was read.
+//! A kernel begins after the host began to launch it, and ends before a copy from its device that came behind
+//! it is over. Each such pair bounds how far the device's clock is from the host's. The middle of what all of
+//! them leave is taken, or, where little is known of when work was over, the launches are believed. Nothing
+//! then runs before it was launched, nor after it was read.
 
 use super::devices::Devices;
 use super::plans::Plans;
@@ -59,7 +60,8 @@ impl Clocks {
                             // It waits for nobody.
                             StepKind::Copy { is_queued: true, .. } => {}
                             StepKind::Copy { from, asked, .. } => {
-                                // What was launched after the bytes were asked for may still run when they are there.
+                                // What was launched after the bytes were asked for may still run when they
+                                // are there.
                                 let asking = asked.and_then(|n| plans.asking(plan, n));
                                 let began = asking.map_or(times.begins, |ask| call.times(ask).begins);
                                 note(from, Seen::Drained { began, ended: times.ends });
@@ -89,15 +91,16 @@ impl Clocks {
         }
     }
 
-    /// When a launch ran, or the pass that it was part of, in seconds of the host's clock, if its device could tell.
+    /// When a launch ran, or the pass that it was part of, in seconds of the host's clock, if its device
+    /// could tell.
     pub(super) fn span(&self, device: DeviceId, timing: &Timing) -> Option<(f64, f64)> {
         let (offset, (start, end)) = (self.offsets.get(&device)?, own(timing)?);
         Some((start + offset, end + offset))
     }
 }
 
-/// When a launch or its pass ran, by the device's clock. A pass is handed to the device as a whole, so that it, too, begins after each
-/// of its launches did.
+/// When a launch or its pass ran, by the device's clock. A pass is handed to the device as a whole, so that
+/// it, too, begins after each of its launches did.
 fn own(timing: &Timing) -> Option<(f64, f64)> {
     timing.span().or_else(|| timing.pass().map(|pass| (pass.start, pass.end)))
 }

@@ -1,4 +1,5 @@
-//! From what the runtime recorded to a record: ids become positions, clocks become one, plans are described once.
+//! From what the runtime recorded to a record: ids become positions, clocks become one, plans are described
+//! once.
 
 mod clocks;
 mod devices;

@@ -3,7 +3,8 @@
 use crate::record::{Launch, Pass};
 use std::collections::HashMap;
 
-/// What a launch counts for at least, in seconds, where nothing or next to nothing was expected of it: every launch is to be seen.
+/// What a launch counts for at least, in seconds, where nothing or next to nothing was expected of it: every
+/// launch is to be seen.
 const LEAST: f64 = 1e-7;
 
 #[derive(Default)]

@@ -128,8 +128,8 @@ fn plan(described: &PlanDescription, devices: &mut Devices) -> (Plan, Vec<Option
     (plan, copy_of_step)
 }
 
-/// Variables and captured tensors have no names of their own: each gets those of its first reader. A variable that an op under
-/// `update/dense/kernel` changes is `dense/kernel`.
+/// Variables and captured tensors have no names of their own: each gets those of its first reader. A variable
+/// that an op under `update/dense/kernel` changes is `dense/kernel`.
 fn name_the_given(nodes: &mut [Node]) {
     let mut names: Vec<Option<(String, Option<String>)>> = vec![None; nodes.len()];
     for reader in nodes.iter() {

@@ -1,7 +1,9 @@
-//! Steps of training side by side: each layer's ops going forwards, their gradients, and the updates of its weights share a row.
+//! Steps of training side by side: each layer's ops going forwards, their gradients, and the updates of its
+//! weights share a row.
 //!
-//! What runs for the gradient of an op has `gradient` before the names around it, what changes a weight has `update` before the weight's.
-//! Where most of these have a counterpart among the ops going forwards, they get columns of their own.
+//! What runs for the gradient of an op has `gradient` before the names around it, what changes a weight has
+//! `update` before the weight's. Where most of these have a counterpart among the ops going forwards, they
+//! get columns of their own.
 
 use super::layout::{Group, Item, Place, SPACING};
 use crate::record::Plan;
@@ -47,7 +49,8 @@ impl Columns {
     }
 }
 
-/// Adds the boxes of further columns to the first, which is laid out: each in the row of the group of its name, or else in the last.
+/// Adds the boxes of further columns to the first, which is laid out: each in the row of the group of its
+/// name, or else in the last.
 pub(super) fn beside(mut ahead: Vec<Place>, others: &[(Item, f64, usize)], groups: &[Group]) -> Vec<Place> {
     let name = |item: Item| match item {
         Item::Group(group) => Some(groups[group].name.as_str()),

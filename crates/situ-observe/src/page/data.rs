@@ -1,6 +1,7 @@
 //! A record as JSON for the page: what the scripts draw, in few bytes.
 //!
-//! Times are whole nanoseconds. What there may be ten thousands of are rows of numbers, with text that repeats given by its place in `texts`.
+//! Times are whole nanoseconds. What there may be ten thousands of are rows of numbers, with text that
+//! repeats given by its place in `texts`.
 
 use super::copies::{self, Line};
 use super::graph::{self, PlanData};
@@ -12,10 +13,11 @@ use crate::record::{
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Call (none: eager), node or eager op, device, row, start, length, from launch to start, whose clock (host, pass, device), pass.
+/// Call (none: eager), node or eager op, device, row, start, length, from launch to start, whose clock (host,
+/// pass, device), pass.
 type Launch = (Option<usize>, usize, usize, usize, i64, i64, i64, u8, Option<usize>);
-/// From, to, bytes, cause, name, source, call, row, start, length, how much of it was a wait for the work before it, which of
-/// its plan's copies.
+/// From, to, bytes, cause, name, source, call, row, start, length, how much of it was a wait for the work
+/// before it, which of its plan's copies.
 type Copy = (usize, usize, u64, CopyCause, usize, usize, Option<usize>, usize, i64, i64, i64, Option<usize>);
 
 #[derive(Serialize)]
@@ -68,7 +70,8 @@ impl Rows {
     /// Spans must come by start.
     fn row(&mut self, device: usize, start: f64, end: f64) -> usize {
         let free = self.0.entry(device).or_default();
-        // Clocks of devices are set by the host's to a fraction of a µs: kernels that follow each other may seem to overlap by that much.
+        // Clocks of devices are set by the host's to a fraction of a µs: kernels that follow each other may
+        // seem to overlap by that much.
         let row = free.iter().position(|until| *until <= start + 0.5e-6).unwrap_or_else(|| {
             free.push(0.0);
             free.len() - 1

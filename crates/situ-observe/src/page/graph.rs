@@ -1,4 +1,5 @@
-//! A plan as the page needs it: every node with its place and reason, what was expected of it and what was measured.
+//! A plan as the page needs it: every node with its place and reason, what was expected of it and what was
+//! measured.
 
 use super::layout::{self, Group, type_of};
 use super::numbers::{median, nanoseconds};

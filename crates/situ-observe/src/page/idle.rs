@@ -19,7 +19,8 @@ pub(super) struct Gap {
     pub(super) text: String,
 }
 
-/// Every device's gaps, by device and start. A device that ran nothing at all has none: nothing was asked of it.
+/// Every device's gaps, by device and start. A device that ran nothing at all has none: nothing was asked of
+/// it.
 pub(super) fn gaps(record: &Record) -> Vec<Gap> {
     // Below this nobody can see them: a gap is between two kernels in any case.
     let least = (record.seconds / 20_000.0).max(1e-6);

@@ -1,7 +1,8 @@
 //! The graph's layout: names become groups within groups, each laid out by itself.
 //!
-//! A group that is opened or closed changes the size of its box and nothing else, so every group is laid out once, here, with all inside
-//! it closed. The page keeps rows and order, and pushes apart what an opened group needs room for.
+//! A group that is opened or closed changes the size of its box and nothing else, so every group is laid out
+//! once, here, with all inside it closed. The page keeps rows and order, and pushes apart what an opened
+//! group needs room for.
 
 use super::columns::{Columns, beside};
 use crate::record::{Node, Plan};
@@ -15,7 +16,8 @@ const HEIGHT: f64 = 44.0;
 pub(super) const SPACING: f64 = 22.0;
 /// The width of a letter, about.
 const LETTER: f64 = 6.7;
-/// Up to this many boxes in one part have a layout that is worth waiting for: its time grows with more than the square.
+/// Up to this many boxes in one part have a layout that is worth waiting for: its time grows with more than
+/// the square.
 const LAYERED: usize = 60;
 
 /// A node or a group inside a group.
@@ -26,8 +28,8 @@ pub(super) enum Item {
     Group(usize),
 }
 
-/// A box: what it is, its row, the middle of its wanted place in the row, its width, and its column: the columns of a group stay beside
-/// each other, however wide one of them becomes.
+/// A box: what it is, its row, the middle of its wanted place in the row, its width, and its column: the
+/// columns of a group stay beside each other, however wide one of them becomes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(super) struct Place(pub(super) Item, pub(super) usize, pub(super) i64, pub(super) i64, pub(super) usize);
 
@@ -130,7 +132,8 @@ fn place(boxes: &[(Item, f64)], edges: &BTreeSet<(Item, Item)>) -> Vec<Place> {
     let edges: Vec<(usize, usize)> = edges.collect();
     let part = |part: Vec<usize>| {
         let small = part.len() <= LAYERED;
-        // It is other people's code on any graph at all: should it fail on one, that graph is shown in plain rows.
+        // It is other people's code on any graph at all: should it fail on one, that graph is shown in plain
+        // rows.
         let layered =
             small.then(|| std::panic::catch_unwind(|| layered(&part, boxes, &edges)).ok()).flatten();
         layered.unwrap_or_else(|| plain(&part, boxes, &edges))
@@ -199,7 +202,8 @@ fn layered(part: &[usize], boxes: &[(Item, f64)], edges: &[(usize, usize)]) -> P
 /// Vertices with their places, and how wide and high they are together.
 type Extent = (Vec<(usize, f64, f64)>, f64, f64);
 
-/// Parts that have no edge between them go side by side, on as many shelves as keep the whole about as wide as high.
+/// Parts that have no edge between them go side by side, on as many shelves as keep the whole about as wide
+/// as high.
 fn shelves(parts: Vec<Part>, boxes: &[(Item, f64)]) -> Vec<(usize, f64, i64)> {
     let mut extents: Vec<Extent> = parts
         .into_iter()
@@ -236,7 +240,8 @@ fn shelves(parts: Vec<Part>, boxes: &[(Item, f64)]) -> Vec<(usize, f64, i64)> {
 fn plain(part: &[usize], boxes: &[(Item, f64)], edges: &[(usize, usize)]) -> Part {
     let mut row: HashMap<usize, usize> = part.iter().map(|n| (*n, 0)).collect();
     let edges: Vec<(usize, usize)> = edges.iter().copied().filter(|(a, _)| row.contains_key(a)).collect();
-    // Groups may read each other in a ring: rows are counted up to as many as there are boxes, and no further.
+    // Groups may read each other in a ring: rows are counted up to as many as there are boxes, and no
+    // further.
     for _ in 0..part.len() {
         let mut changed = false;
         for (a, b) in &edges {

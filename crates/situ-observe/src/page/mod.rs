@@ -1,11 +1,12 @@
 //! A record as one page: an HTML file that needs nothing but a browser.
 //!
-//! Promises: the file stands by itself (its own policy forbids it the network), whatever is in the record can not break out of the data
-//! into the page, and anything that a record may hold makes a page.
-//! Leaves to others: what there is to say (`findings`), and opening a browser.
+//! Promises: the file stands by itself (its own policy forbids it the network), whatever is in the record can
+//! not break out of the data into the page, and anything that a record may hold makes a page. Leaves to
+//! others: what there is to say (`findings`), and opening a browser.
 //!
-//! Rust prepares what takes thought: rows of the timeline, why devices stood still, the layout of the graph, sums. The scripts in
-//! `assets/` draw it; they are plain, have no parts from elsewhere, and each file has one part of the page.
+//! Rust prepares what takes thought: rows of the timeline, why devices stood still, the layout of the graph,
+//! sums. The scripts in `assets/` draw it; they are plain, have no parts from elsewhere, and each file has
+//! one part of the page.
 
 mod columns;
 mod copies;
@@ -78,7 +79,8 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// JSON between script tags: no `<` can begin a tag, and the two line ends that JSON has and scripts had not are written out.
+/// JSON between script tags: no `<` can begin a tag, and the two line ends that JSON has and scripts had not
+/// are written out.
 fn inside_a_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

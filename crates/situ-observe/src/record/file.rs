@@ -76,7 +76,8 @@ impl Record {
         Ok(record)
     }
 
-    /// Every number that refers to something must refer to something that is there: readers do not check again.
+    /// Every number that refers to something must refer to something that is there: readers do not check
+    /// again.
     fn check(&self) -> std::result::Result<(), String> {
         let within = |what: &str, index: usize, count: usize| {
             if index < count { Ok(()) } else { Err(format!("{what} {index} of {count}")) }

@@ -99,7 +99,8 @@ pub struct Finding {
     pub kind: FindingKind,
     /// What is the matter and what to do, in one or two sentences.
     pub text: String,
-    /// Seconds that it would save at each call, by the placer or by what was measured; zero where nobody can tell.
+    /// Seconds that it would save at each call, by the placer or by what was measured; zero where nobody can
+    /// tell.
     pub gain_seconds: f64,
     /// How many calls of the record it would save that at.
     pub calls: u64,

@@ -84,7 +84,8 @@ impl Record {
         totals
     }
 
-    /// The median of what each node of a plan was measured to take, by its position; not of those that were never timed by themselves.
+    /// The median of what each node of a plan was measured to take, by its position; not of those that were
+    /// never timed by themselves.
     pub fn measured_nodes(&self, plan: usize) -> HashMap<usize, f64> {
         let mut times: HashMap<usize, Vec<f64>> = HashMap::new();
         for launch in self.launches.iter().filter(|l| l.is_measured(&self.devices[l.device])) {
@@ -101,7 +102,8 @@ impl Record {
         times.into_iter().map(|(node, times)| (node, median(times))).collect()
     }
 
-    /// Seconds from the beginning of each call to its return or the end of its last kernel, whichever is later.
+    /// Seconds from the beginning of each call to its return or the end of its last kernel, whichever is
+    /// later.
     pub fn call_lengths(&self) -> Vec<f64> {
         let mut ends: Vec<f64> = self.calls.iter().map(|call| call.end).collect();
         for launch in &self.launches {
@@ -121,7 +123,8 @@ impl Record {
         spans.into_iter().map(union).collect()
     }
 
-    /// Of each copy, the seconds in which it only waited for the work whose result it carries: a queue gives bytes away when they are made.
+    /// Of each copy, the seconds in which it only waited for the work whose result it carries: a queue gives
+    /// bytes away when they are made.
     pub fn copy_waits(&self) -> Vec<f64> {
         let mut made: HashMap<(usize, usize), f64> = HashMap::new();
         let mut queued: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.devices.len()];

@@ -1,7 +1,7 @@
 //! The record: plain data, the same in memory and on disk.
 //!
-//! Times are seconds since the recording began. Devices, plans, calls, nodes and eager ops are referred to by their position in the
-//! lists of the record, nodes by their position in their plan.
+//! Times are seconds since the recording began. Devices, plans, calls, nodes and eager ops are referred to by
+//! their position in the lists of the record, nodes by their position in their plan.
 
 mod event;
 mod file;
@@ -79,7 +79,8 @@ pub struct Record {
     pub detail: Detail,
     /// The devices, in the runtime's order.
     pub devices: Vec<Device>,
-    /// The functions that were called, each as it was compiled: one for each signature, and a new one whenever one was placed anew.
+    /// The functions that were called, each as it was compiled: one for each signature, and a new one
+    /// whenever one was placed anew.
     pub plans: Vec<Plan>,
     /// Ops that ran by themselves, one entry for each line, op, type and place.
     pub eager: Vec<EagerOp>,

@@ -35,7 +35,8 @@ pub struct Plan {
     /// What the compiler's passes did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<String>,
-    /// The costs that it was placed by, as `situ place` reads them. Its nodes are those with a [`Node::cost_id`].
+    /// The costs that it was placed by, as `situ place` reads them. Its nodes are those with a
+    /// [`Node::cost_id`].
     pub costs: GraphFile,
 }
 
@@ -179,8 +180,8 @@ pub struct Node {
     pub start: f64,
     /// How long it was expected to take.
     pub seconds: f64,
-    /// What it would take on every device that has the kernel, whether or not scopes allow it there: by what was measured, where that is
-    /// known.
+    /// What it would take on every device that has the kernel, whether or not scopes allow it there: by what
+    /// was measured, where that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<DeviceCost>,
     /// What it would take with 64-bit types halved, on devices that have that kernel and not its own.
@@ -197,8 +198,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Whether it is not where it was asked to be. A limit that placement met is no fallback: nobody asked for the device that is
-    /// full, or too small.
+    /// Whether it is not where it was asked to be. A limit that placement met is no fallback: nobody asked
+    /// for the device that is full, or too small.
     pub fn fell_back(&self) -> bool {
         self.reason.rule.is_fallback(!self.requested.is_empty(), false)
     }

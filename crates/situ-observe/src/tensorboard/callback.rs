@@ -9,11 +9,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Writes what `fit` learns to a folder that TensorBoard is pointed at: loss and metrics of every epoch, those of validation as a run of
-/// their own, so that both are in one chart; the learning rate; and the steps of a second.
+/// Writes what `fit` learns to a folder that TensorBoard is pointed at: loss and metrics of every epoch,
+/// those of validation as a run of their own, so that both are in one chart; the learning rate; and the steps
+/// of a second.
 ///
-/// Files are written after every epoch, so that TensorBoard can follow. Curves of a run that goes on in the same folder go on, too: they
-/// are by the number of epochs, or steps, since training began.
+/// Files are written after every epoch, so that TensorBoard can follow. Curves of a run that goes on in the
+/// same folder go on, too: they are by the number of epochs, or steps, since training began.
 ///
 /// ```
 /// # fn main() -> situ_core::Result<()> {
@@ -59,13 +60,14 @@ impl TensorBoard {
         }
     }
 
-    /// Also curves by step, with a point after every so many: the figures of the epoch so far. Each point waits for the device.
+    /// Also curves by step, with a point after every so many: the figures of the epoch so far. Each point
+    /// waits for the device.
     pub fn every_steps(self, steps: u64) -> TensorBoard {
         TensorBoard { every: Some(steps.max(1)), ..self }
     }
 
-    /// Records these steps, counted since training began, and writes what TensorBoard can show of them: the graph coloured by device, with
-    /// the times of its ops.
+    /// Records these steps, counted since training began, and writes what TensorBoard can show of them: the
+    /// graph coloured by device, with the times of its ops.
     pub fn profile(self, steps: Range<u64>) -> TensorBoard {
         TensorBoard { profiled: steps, ..self }
     }

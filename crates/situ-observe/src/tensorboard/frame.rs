@@ -11,7 +11,8 @@ pub(super) fn write(out: &mut impl Write, data: &[u8]) -> Result<()> {
     out.write_all(&masked(data).to_le_bytes())
 }
 
-/// The checksum as the format wants it: turned and shifted, since a checksum of data that contain their own is of little use.
+/// The checksum as the format wants it: turned and shifted, since a checksum of data that contain their own
+/// is of little use.
 fn masked(data: &[u8]) -> u32 {
     crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -1,10 +1,11 @@
-//! Records and figures for TensorBoard: scalars over steps, the graph with the device of every op, the times of some calls.
+//! Records and figures for TensorBoard: scalars over steps, the graph with the device of every op, the times
+//! of some calls.
 //!
 //! Promises: the files are those that TensorBoard 2 reads with no plugin and no TensorFlow.
 //! Leaves to others: showing them. The report page (`page`) needs no server.
 //!
-//! Ten small messages are all that is written, and nothing is read: they are put down byte by byte (`message`), which takes fewer lines than
-//! describing them to a library of protocol buffers would.
+//! Ten small messages are all that is written, and nothing is read: they are put down byte by byte
+//! (`message`), which takes fewer lines than describing them to a library of protocol buffers would.
 
 mod callback;
 mod frame;
@@ -78,8 +79,9 @@ impl Writer {
         })
     }
 
-    /// Writes all that TensorBoard can show of a record: the graphs coloured by device, the times of the first calls of each function,
-    /// curves of the time and the bytes of each call and of the memory of each device, and, for its profiler (a plugin), every kernel and copy.
+    /// Writes all that TensorBoard can show of a record: the graphs coloured by device, the times of the
+    /// first calls of each function, curves of the time and the bytes of each call and of the memory of each
+    /// device, and, for its profiler (a plugin), every kernel and copy.
     pub fn record(&mut self, record: &Record) -> Result<()> {
         self.profile(record)?;
         if !record.plans.is_empty() {

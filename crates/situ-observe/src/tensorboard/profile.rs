@@ -1,7 +1,8 @@
 //! A record for TensorBoard's profiler: an XSpace, with a plane for the host and one for each GPU.
 //!
-//! The host's plane has the calls as steps, with the launches of what ran on GPUs inside, and the ops that ran on CPUs; a GPU's plane has its kernels and
-//! the copies to it. A kernel and its launch share a correlation id, by which the profiler knows the step that a kernel belongs to.
+//! The host's plane has the calls as steps, with the launches of what ran on GPUs inside, and the ops that
+//! ran on CPUs; a GPU's plane has its kernels and the copies to it. A kernel and its launch share a
+//! correlation id, by which the profiler knows the step that a kernel belongs to.
 
 use super::graph;
 use super::message::Message;
@@ -121,7 +122,8 @@ pub(super) fn of(record: &Record) -> Vec<u8> {
             Stat::Text("graph_type", &record.plans[call.plan].function),
         ],
     });
-    // Launches are inside of their calls, on the same line: this is how the profiler knows the step of a kernel.
+    // Launches are inside of their calls, on the same line: this is how the profiler knows the step of a
+    // kernel.
     let launches = record.launches.iter().enumerate().filter(|(_, l)| !on_cpu(l.device));
     let launches = launches.map(|(n, launch)| Event {
         name: "launch".to_string(),
@@ -154,7 +156,8 @@ pub(super) fn of(record: &Record) -> Vec<u8> {
             end: launch.end,
             stats: vec![
                 Stat::Text("tf_op", op),
-                // Registers, blocks and the like, which nobody asked the driver for; without, there would be no row.
+                // Registers, blocks and the like, which nobody asked the driver for; without, there would be
+                // no row.
                 Stat::Text("kernel_details", UNKNOWN),
                 Stat::Number("correlation_id", *n as u64 + 1),
             ],

@@ -1,4 +1,5 @@
-//! Chromium without a window, told what to do through its debugging pipe: JSON messages on two file descriptors, each ended by a zero byte.
+//! Chromium without a window, told what to do through its debugging pipe: JSON messages on two file
+//! descriptors, each ended by a zero byte.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -106,7 +107,8 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// Seconds of the processor that the page's own thread has taken since it was opened: other work on the machine is not in it.
+    /// Seconds of the processor that the page's own thread has taken since it was opened: other work on the
+    /// machine is not in it.
     pub(crate) fn processor_seconds(&mut self) -> f64 {
         let metrics = self.ask("Performance.getMetrics", json!({}));
         let task =

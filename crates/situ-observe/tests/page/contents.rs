@@ -43,7 +43,8 @@ fn nothing_in_a_record_gets_out_of_the_data() {
 fn a_page_asks_nothing_of_any_network() {
     let page = page::html(&model(20, 2));
     let addresses: Vec<&str> = page.split("http").skip(1).map(|rest| &rest[..rest.len().min(30)]).collect();
-    // The one address is the name of a namespace, which nobody fetches; the other match is the policy's own attribute.
+    // The one address is the name of a namespace, which nobody fetches; the other match is the policy's own
+    // attribute.
     assert!(
         addresses.iter().all(|a| a.starts_with("://www.w3.org/2000/svg") || a.starts_with("-equiv")),
         "{addresses:?}"

@@ -1,6 +1,7 @@
 //! Pages in Chromium: they load without a complaint, say why when asked, and stay quick.
 //!
-//! Skipped, in so many words, where there is no Chromium. With `SITU_PICTURES` set to a folder, pictures of the page go there.
+//! Skipped, in so many words, where there is no Chromium. With `SITU_PICTURES` set to a folder, pictures of
+//! the page go there.
 
 use crate::browser::Browser;
 use crate::made::model;
@@ -132,7 +133,8 @@ fn ten_thousand_events_stay_smooth() {
     assert!(events > 10_000, "{events}");
     let page = Page::of(&record, "many");
     browser.open(&page.0);
-    // Zooming in to the middle, then along at a close zoom: 80 views, each drawn three times, since other work on the machine is not the page's.
+    // Zooming in to the middle, then along at a close zoom: 80 views, each drawn three times, since other
+    // work on the machine is not the page's.
     let frames = browser.value(
         "(() => { const views = []; for (let i = 0; i < 40; i += 1) { const half = 0.5 * Math.pow(0.88, i); views.push([0.5 - half, 0.5 + half]); }
           for (let i = 0; i < 40; i += 1) views.push([i / 50, i / 50 + 0.1]);

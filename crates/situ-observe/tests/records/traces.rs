@@ -69,7 +69,8 @@ fn every_arrow_has_two_ends_on_slices_and_memory_is_counted() -> Result<()> {
     };
     let (begins, ends) = (of(events, "s"), of(events, "f"));
     assert_eq!(begins.len(), ends.len());
-    // The input goes to the product, the product to the rest: a kernel at one end of the first, at both of the second.
+    // The input goes to the product, the product to the rest: a kernel at one end of the first, at both of
+    // the second.
     assert_eq!(begins.len(), 4 * 3);
     for begin in &begins {
         let end = ends.iter().find(|e| e["id"] == begin["id"]).expect("its other end");

@@ -1,9 +1,9 @@
-//! Affinity: whenever a slot is free, it takes the ready node that it is best at compared with the other devices; of
-//! those that it is equally good at, the most urgent. A slot with nothing to do takes over a node that runs elsewhere
-//! if it would be done with it sooner.
+//! Affinity: whenever a slot is free, it takes the ready node that it is best at compared with the other
+//! devices; of those that it is equally good at, the most urgent. A slot with nothing to do takes over a node
+//! that runs elsewhere if it would be done with it sooner.
 //!
-//! In a second form the area bound shares out the nodes over the kinds of devices first, and a slot takes the most urgent
-//! node of its share; what is not its share only where it has nothing else to do.
+//! In a second form the area bound shares out the nodes over the kinds of devices first, and a slot takes the
+//! most urgent node of its share; what is not its share only where it has nothing else to do.
 //!
 //! Copies count, as if they had their links to themselves; the times of the answer are the simulator's.
 
@@ -99,7 +99,8 @@ fn affinities(problem: &Problem, classes: &Classes, timer: &Timer) -> Result<Vec
     Ok(keys)
 }
 
-/// The nodes shared out by the area bound: node × class → 1 for its own class, else 0; and how urgent they are there.
+/// The nodes shared out by the area bound: node × class → 1 for its own class, else 0; and how urgent they
+/// are there.
 struct Shares {
     keys: Vec<i64>,
     rank: Vec<f64>,
@@ -299,7 +300,8 @@ impl<'p> Pool<'p> {
         self.events.push(Reverse((instant(self.finish[node]), node as u32, slot as u32)));
     }
 
-    /// Of the nodes that run elsewhere and would be done sooner here, the one that is done last, and its slot.
+    /// Of the nodes that run elsewhere and would be done sooner here, the one that is done last, and its
+    /// slot.
     fn to_take_over(&self, device: u16, now: f64) -> Option<(usize, usize)> {
         let mut best: Option<(f64, usize, usize)> = None;
         for (slot, &(there, node)) in self.slots.iter().enumerate() {

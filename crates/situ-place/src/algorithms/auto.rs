@@ -1,7 +1,7 @@
-//! The portfolio: every constructive algorithm, then sweeps and local search from the best of them, for as long as the
-//! budget lasts; of blocks of nodes first, where blocks do about as well as nodes. Never worse than any of them, unless a
-//! budget in seconds is too short to try them all. From an earlier placement that still fits, the improving begins at
-//! once: never worse than that one, in a fraction of the time.
+//! The portfolio: every constructive algorithm, then sweeps and local search from the best of them, for as
+//! long as the budget lasts; of blocks of nodes first, where blocks do about as well as nodes. Never worse
+//! than any of them, unless a budget in seconds is too short to try them all. From an earlier placement that
+//! still fits, the improving begins at once: never worse than that one, in a fraction of the time.
 
 use super::{Best, Blocks, CONSTRUCTIVE, Constructive, Heft, Single, Timed, blocks, within_memory};
 use crate::bounds::{Bounds, Classes, Look, are_affordable, quick_bound};
@@ -21,7 +21,8 @@ const FINISH: f64 = 1.0;
 
 /// The share of the time that the first algorithm has before it is hurried.
 const FIRST_SHARE: f64 = 0.4;
-/// How long each of the others may take: so many times what it should, or a share of what is left where that is more.
+/// How long each of the others may take: so many times what it should, or a share of what is left where that
+/// is more.
 const PATIENCE: f64 = 4.0;
 const SHARE_OF_EACH: f64 = 0.3;
 /// Seconds that may be added while there is no answer at all.
@@ -33,7 +34,8 @@ const MOST_PER_PAIR: f64 = 5e-7;
 /// Everything; see the module's page.
 pub struct Auto;
 
-/// Sweeps alone: perturbed priorities with forward and backward justification, from the best constructive answer.
+/// Sweeps alone: perturbed priorities with forward and backward justification, from the best constructive
+/// answer.
 pub struct Sweep;
 
 /// Local search alone, from the best constructive answer.
@@ -133,7 +135,8 @@ const IN_BLOCKS: f64 = 0.35;
 /// How much worse than the best a schedule of blocks may be that is worth improving, as a share.
 const WORSE: f64 = 0.03;
 
-/// Improves a schedule of blocks of nodes before that of the nodes, if there are blocks and they do about as well.
+/// Improves a schedule of blocks of nodes before that of the nodes, if there are blocks and they do about as
+/// well.
 fn in_blocks(problem: &Problem, best: Timed, budget: &Budget, purse: &mut Purse) -> Timed {
     let mut part = purse.share(IN_BLOCKS);
     if part.moves < problem.node_count() as u64 || part.is_short_of(4.0 * Blocks.effort() * purse.one) {
@@ -164,8 +167,8 @@ struct Start {
     timeline: Option<Timeline>,
 }
 
-/// An earlier placement if there is one that still fits, else the best of the constructive algorithms. Where time
-/// counts, what would not be done in what is left of it is left out.
+/// An earlier placement if there is one that still fits, else the best of the constructive algorithms. Where
+/// time counts, what would not be done in what is left of it is left out.
 fn begin(name: &str, problem: &Problem, budget: &Budget, clock: Deadline) -> Result<Start, PlaceError> {
     if let Some(start) = &budget.start {
         start.require_valid(problem)?;

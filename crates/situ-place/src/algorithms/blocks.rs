@@ -1,8 +1,9 @@
-//! Blocks: what a fork leads to and a join gathers, such as one head of an attention layer, and chains, are placed as one
-//! node where they are small beside what it takes to copy tensors; list scheduling then shares out the blocks.
+//! Blocks: what a fork leads to and a join gathers, such as one head of an attention layer, and chains, are
+//! placed as one node where they are small beside what it takes to copy tensors; list scheduling then shares
+//! out the blocks.
 //!
-//! Done node by node, list scheduling scatters such a block: each node goes where it is done soonest, and the copies
-//! between them are noticed too late. How small a block must be is tried.
+//! Done node by node, list scheduling scatters such a block: each node goes where it is done soonest, and the
+//! copies between them are noticed too late. How small a block must be is tried.
 
 use super::{Best, Constructive, Etf, Heft, Peft, Timed, within_memory};
 use crate::coarse::Coarse;
@@ -86,8 +87,8 @@ pub(crate) fn groupings(problem: &Problem, timer: &Timer) -> Result<Vec<Grouping
     Ok(found)
 }
 
-/// Of the problems with blocks for nodes the one with the best schedule, and that schedule of blocks; none where blocks
-/// are worse by more than `worse` than a makespan, or were not found in time.
+/// Of the problems with blocks for nodes the one with the best schedule, and that schedule of blocks; none
+/// where blocks are worse by more than `worse` than a makespan, or were not found in time.
 pub(crate) fn promising(
     problem: &Problem,
     makespan: f64,
@@ -173,8 +174,8 @@ impl<'p> Finder<'p> {
         Ok(cluster)
     }
 
-    /// The largest block that ends in a node: everything that only leads there, after some node that everything there
-    /// comes from. No way leaves it and comes back: it would have to pass the end twice.
+    /// The largest block that ends in a node: everything that only leads there, after some node that
+    /// everything there comes from. No way leaves it and comes back: it would have to pass the end twice.
     fn block(&self, exit: u32, most: f64, cluster: &[u32], timer: &Timer) -> Result<Vec<u32>, PlaceError> {
         let mut block = vec![exit];
         let mut entry = self.forward.above(exit);

@@ -1,9 +1,10 @@
 //! Minimum cut with a price on memory: two devices at a time, every group on one side or the other.
 //!
-//! With two devices that never overlap and no limits, the least sum of work and copies is a minimum cut: each group is
-//! tied to a side by what it costs on the other, and each tensor, by a node of its own, to its readers, so that a copy
-//! is paid once however many read it. A memory limit becomes a price per byte, raised until what stays on the device
-//! fits. Several GPUs are filled one after the other from what the CPU side still has.
+//! With two devices that never overlap and no limits, the least sum of work and copies is a minimum cut: each
+//! group is tied to a side by what it costs on the other, and each tensor, by a node of its own, to its
+//! readers, so that a copy is paid once however many read it. A memory limit becomes a price per byte, raised
+//! until what stays on the device fits. Several GPUs are filled one after the other from what the CPU side
+//! still has.
 
 mod flow;
 
@@ -135,7 +136,8 @@ fn cut(
     let mut flow = Flow::new(units + 2);
     for (u, unit) in problem.units.iter().enumerate() {
         let may = of_unit[u] == home && unit.allowed.contains(&device);
-        // The side of the source is home. Being away costs the edge to the source, being at home the one to the sink.
+        // The side of the source is home. Being away costs the edge to the source, being at home the one to
+        // the sink.
         if !may {
             let end = if of_unit[u] == device { (u, sink) } else { (source, u) };
             flow.edge(end.0, end.1, f64::INFINITY, 0.0);

@@ -1,8 +1,8 @@
-//! Memory-aware ETF: of all ready nodes and devices with memory left, always the pair that can start soonest; of
-//! those, the node with the longest way to the end.
+//! Memory-aware ETF: of all ready nodes and devices with memory left, always the pair that can start soonest;
+//! of those, the node with the longest way to the end.
 //!
-//! In large graphs, when a node's inputs can be on each device is found once, when it becomes ready: what other nodes
-//! then send over the same links is left out of the choice, though not of the times.
+//! In large graphs, when a node's inputs can be on each device is found once, when it becomes ready: what
+//! other nodes then send over the same links is left out of the choice, though not of the times.
 
 use super::{Constructive, Timed};
 use crate::error::PlaceError;
@@ -12,14 +12,15 @@ use crate::ranks::{Currency, upward};
 use crate::timer::Timer;
 use smallvec::SmallVec;
 
-/// How many of the most urgent ready nodes are looked at: what is beyond rarely starts soonest, and the work would
-/// grow with the square of the graph's width.
+/// How many of the most urgent ready nodes are looked at: what is beyond rarely starts soonest, and the work
+/// would grow with the square of the graph's width.
 const WIDTH: usize = 48;
 
 /// From this many nodes on, starts are estimates.
 const LARGE: usize = 2500;
 
-/// More nodes than this that become ready at once are sorted in together: one by one, each would move the others.
+/// More nodes than this that become ready at once are sorted in together: one by one, each would move the
+/// others.
 const MANY: usize = 32;
 
 /// See the module's page.

@@ -1,4 +1,5 @@
-//! Greedy fill: groups in depth-first order, on the fastest device until its memory is full, then on the next.
+//! Greedy fill: groups in depth-first order, on the fastest device until its memory is full, then on the
+//! next.
 
 use super::{Constructive, Timed};
 use crate::error::PlaceError;

@@ -1,6 +1,8 @@
-//! HEFT: nodes by the longest way to the end, each where it is done soonest, among the devices with memory left.
+//! HEFT: nodes by the longest way to the end, each where it is done soonest, among the devices with memory
+//! left.
 //!
-//! It always has an answer: once the time is over it looks at a few devices for each node that is left, not at all.
+//! It always has an answer: once the time is over it looks at a few devices for each node that is left, not
+//! at all.
 
 use super::{Best, Constructive, Timed};
 use crate::error::PlaceError;

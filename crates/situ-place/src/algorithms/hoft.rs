@@ -1,5 +1,6 @@
-//! HOFT: for machines with fast and slow devices. A node is taken the sooner, the more it matters to those after it where
-//! they run; and it goes where it is done soonest, unless its fastest device costs its readers less than is saved.
+//! HOFT: for machines with fast and slow devices. A node is taken the sooner, the more it matters to those
+//! after it where they run; and it goes where it is done soonest, unless its fastest device costs its readers
+//! less than is saved.
 //!
 //! The measure is the optimistic finish: when a node could be done on each device if nothing else ran.
 

@@ -1,5 +1,5 @@
-//! PEFT: like HEFT, but a node's place is judged by when it is done there plus the least that its readers still need
-//! from there to the end.
+//! PEFT: like HEFT, but a node's place is judged by when it is done there plus the least that its readers
+//! still need from there to the end.
 
 use super::{Constructive, Timed};
 use crate::error::PlaceError;
@@ -34,8 +34,8 @@ impl Constructive for Peft {
     }
 }
 
-/// Node × device → the least time from the end of the node there to the end of everything, each reader on its best
-/// device and all devices idle. Infinite where a reader can't be reached from.
+/// Node × device → the least time from the end of the node there to the end of everything, each reader on its
+/// best device and all devices idle. Infinite where a reader can't be reached from.
 pub(crate) fn optimistic(problem: &Problem, timer: &Timer) -> Result<Vec<f64>, PlaceError> {
     let count = problem.device_count();
     let mut table = vec![0.0; problem.node_count() * count];

@@ -1,7 +1,7 @@
 //! HEFT with prices: nodes by urgency, each where it is done soonest plus what it costs the others there.
 //!
-//! The prices are those of the area bound: a node that gains little from a fast device leaves it to those that gain
-//! much, even if it would be done there a little sooner.
+//! The prices are those of the area bound: a node that gains little from a fast device leaves it to those
+//! that gain much, even if it would be done there a little sooner.
 
 use super::{Best, Constructive, Timed};
 use crate::bounds::{Classes, area};

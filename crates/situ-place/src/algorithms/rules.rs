@@ -1,8 +1,10 @@
-//! Placement by rule, without costs: what was asked for, else the first GPU that can run it, else the first CPU.
+//! Placement by rule, without costs: what was asked for, else the first GPU that can run it, else the first
+//! CPU.
 //!
-//! TensorFlow's rule, with two differences: a group whose weights or results do not fit goes to the next device instead
-//! of failing at run time, and a request gives way only where the problem says so. A node without inputs goes with its
-//! readers if they are all on one device that it may run on, as TensorFlow has it.
+//! TensorFlow's rule, with two differences: a group whose weights or results do not fit goes to the next
+//! device instead of failing at run time, and a request gives way only where the problem says so. A node
+//! without inputs goes with its readers if they are all on one device that it may run on, as TensorFlow has
+//! it.
 
 mod room;
 

@@ -1,9 +1,9 @@
-//! Segment dynamic programming: a sequence of groups is cut into segments, each on a device whose memory holds it, so
-//! that work plus what crosses the cuts is least.
+//! Segment dynamic programming: a sequence of groups is cut into segments, each on a device whose memory
+//! holds it, so that work plus what crosses the cuts is least.
 //!
-//! One device, the home, may be returned to again and again: the one without a limit that runs the most. Every other
-//! device has one segment at most. The sum counts no overlap, so the best of several sequences is chosen by the
-//! simulator.
+//! One device, the home, may be returned to again and again: the one without a limit that runs the most.
+//! Every other device has one segment at most. The sum counts no overlap, so the best of several sequences is
+//! chosen by the simulator.
 
 use super::{Best, Constructive, Timed};
 use crate::error::PlaceError;
@@ -137,8 +137,8 @@ impl<'a> Cutting<'a> {
         Ok(Cutting { problem, blocks, home, others, crossing, place, share, timer })
     }
 
-    /// Seconds of a block on a device, and the bytes of its nodes there. A group that may not run there runs where it
-    /// may, and pays for the way.
+    /// Seconds of a block on a device, and the bytes of its nodes there. A group that may not run there runs
+    /// where it may, and pays for the way.
     fn work(&self, block: usize, device: u16) -> f64 {
         let problem = self.problem;
         let mut seconds = 0.0;
@@ -292,7 +292,8 @@ impl<'a> Cutting<'a> {
     }
 }
 
-/// What the recurrence needs of one device: running sums of work, and how far a segment from each place can reach.
+/// What the recurrence needs of one device: running sums of work, and how far a segment from each place can
+/// reach.
 struct DeviceTable {
     sums: Vec<f64>,
     reach: Vec<u32>,

@@ -1,5 +1,5 @@
-//! Everything on one device: the best of them. What can't run there goes to the first CPU that can run it, else to
-//! the first device that can.
+//! Everything on one device: the best of them. What can't run there goes to the first CPU that can run it,
+//! else to the first device that can.
 
 use super::{Best, Constructive, Timed};
 use crate::error::PlaceError;

@@ -5,7 +5,8 @@ use crate::{Device, ProblemBuilder, check};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A thousand devices that all differ, with links from and to the first of them, and a chain with side branches.
+/// A thousand devices that all differ, with links from and to the first of them, and a chain with side
+/// branches.
 fn a_thousand_devices() -> Problem {
     let mut b = ProblemBuilder::new();
     let devices: Vec<usize> = (0..1000).map(|i| b.device(Device::new(format!("CPU:{i}")))).collect();

@@ -1,8 +1,9 @@
 //! All work over all capacity: no schedule can keep every slot busier than always.
 //!
-//! Each device has a price per second, and the prices of all slots together are one. Whatever the prices, the sum over
-//! groups of their cheapest place is a bound; the best prices are found by ascent. Devices that share their compute are
-//! one resource. The same holds for any set of nodes that must lie between a latest beginning and an earliest end.
+//! Each device has a price per second, and the prices of all slots together are one. Whatever the prices, the
+//! sum over groups of their cheapest place is a bound; the best prices are found by ascent. Devices that
+//! share their compute are one resource. The same holds for any set of nodes that must lie between a latest
+//! beginning and an earliest end.
 
 use super::Classes;
 use super::paths::Paths;
@@ -65,8 +66,8 @@ pub(super) fn bound(problem: &Problem, classes: &Classes, paths: &Paths) -> f64 
     best
 }
 
-/// Node × device → by how much the area bound grows when the node is there and not where it is cheapest at the best
-/// prices; infinite where it can't run.
+/// Node × device → by how much the area bound grows when the node is there and not where it is cheapest at
+/// the best prices; infinite where it can't run.
 pub(crate) fn reduced_costs(
     problem: &Problem,
     classes: &Classes,

@@ -1,14 +1,15 @@
-//! Paths and area at once: nodes shared out between the classes of devices so that neither the longest way nor the
-//! busiest device takes long.
+//! Paths and area at once: nodes shared out between the classes of devices so that neither the longest way
+//! nor the busiest device takes long.
 //!
-//! What is fast for a path is often not what is good for the area: a path wants every node on the fastest device, the
-//! area wants some of them on slow ones. Here a node may be divided between classes, and every path, and every resource
-//! in every window of time, says how long the step takes at least. Any mean of what they say is a bound, if each node is
-//! then put where that mean is least. The weights of the mean are the multipliers of a linear program, found by steps
-//! that go back and forth between it and its dual; they need not be the best ones for the bound to be true.
+//! What is fast for a path is often not what is good for the area: a path wants every node on the fastest
+//! device, the area wants some of them on slow ones. Here a node may be divided between classes, and every
+//! path, and every resource in every window of time, says how long the step takes at least. Any mean of what
+//! they say is a bound, if each node is then put where that mean is least. The weights of the mean are the
+//! multipliers of a linear program, found by steps that go back and forth between it and its dual; they need
+//! not be the best ones for the bound to be true.
 //!
-//! Promised: a true bound for every step shorter than the one that is known, whatever the weights. Copies between
-//! classes are left out, but for those in heads and tails.
+//! Promised: a true bound for every step shorter than the one that is known, whatever the weights. Copies
+//! between classes are left out, but for those in heads and tails.
 
 use super::Classes;
 use super::area::Work;
@@ -54,7 +55,8 @@ pub(super) fn bound(
     best.min(1.0) * known
 }
 
-/// The program, in shares of the makespan that is known: where each node is, when it starts, when everything ends.
+/// The program, in shares of the makespan that is known: where each node is, when it starts, when everything
+/// ends.
 struct Blend<'a> {
     problem: &'a Problem,
     classes: usize,
@@ -260,7 +262,8 @@ impl<'a> Blend<'a> {
         prices
     }
 
-    /// The bound by the weights, made to add up: what goes into a node has come out of others, or begins there.
+    /// The bound by the weights, made to add up: what goes into a node has come out of others, or begins
+    /// there.
     fn value(&self) -> f64 {
         let total = self.ends.iter().sum::<f64>() + self.windows.iter().sum::<f64>();
         if total <= 0.0 {

@@ -1,9 +1,10 @@
 //! Whether a step could be shorter than one that is known: every way to arrange the forks is tried.
 //!
-//! [`forks`](super::forks) takes the best case of each fork by itself. Here the cases of all forks are combined: one fork
-//! after the other, each case is followed to the end of the graph, and given up as soon as some node would be too late
-//! everywhere. If every combination is given up, then no step is that short. A case that changes nothing makes its fork
-//! irrelevant; a case that is nowhere better than another need not be tried.
+//! [`forks`](super::forks) takes the best case of each fork by itself. Here the cases of all forks are
+//! combined: one fork after the other, each case is followed to the end of the graph, and given up as soon as
+//! some node would be too late everywhere. If every combination is given up, then no step is that short. A
+//! case that changes nothing makes its fork irrelevant; a case that is nowhere better than another need not
+//! be tried.
 //!
 //! Promised: true if it says so. It may say no for want of effort, or since forks alone don't tell.
 
@@ -93,7 +94,8 @@ impl Branch<'_> {
         false
     }
 
-    /// What follows for the nodes after a fork from what is assumed of its readers; false if some node would be late.
+    /// What follows for the nodes after a fork from what is assumed of its readers; false if some node would
+    /// be late.
     fn follow(&mut self, known: &[f64], next: &mut [f64], fork: usize) -> bool {
         let count = self.company.classes();
         for &reader in self.problem.readers.row(fork) {

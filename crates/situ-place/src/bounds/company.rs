@@ -1,13 +1,14 @@
-//! When a node's inputs can be on its device at the earliest, if what is near must share the device and what is far
-//! must be copied.
+//! When a node's inputs can be on its device at the earliest, if what is near must share the device and what
+//! is far must be copied.
 //!
-//! To start by some time, a node must have beside it every input whose copy from elsewhere would come too late; beside
-//! those, their own inputs whose copies would come too late for them; and so on. All these run on the one device: if
-//! its slots can't be done with them in time, then the node can't start by then. The least time for which this holds is
-//! the bound. Backward the same is true of readers, and of the time from a node's end to the end of everything.
+//! To start by some time, a node must have beside it every input whose copy from elsewhere would come too
+//! late; beside those, their own inputs whose copies would come too late for them; and so on. All these run
+//! on the one device: if its slots can't be done with them in time, then the node can't start by then. The
+//! least time for which this holds is the bound. Backward the same is true of readers, and of the time from a
+//! node's end to the end of everything.
 //!
-//! Promised: a true bound, whatever the links; how far it looks depends on the size of the graph alone. Left to others:
-//! what to do with it ([`paths`](super::paths)).
+//! Promised: a true bound, whatever the links; how far it looks depends on the size of the graph alone. Left
+//! to others: what to do with it ([`paths`](super::paths)).
 
 use super::Classes;
 use crate::partial::Direction;
@@ -31,8 +32,9 @@ struct Job {
     rest: f64,
 }
 
-/// What is assumed of a node that several inputs read: whether it is on the device too, and which of its readers is the
-/// one that need not wait. Some such assumption holds, and each costs somebody a copy or his turn.
+/// What is assumed of a node that several inputs read: whether it is on the device too, and which of its
+/// readers is the one that need not wait. Some such assumption holds, and each costs somebody a copy or his
+/// turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Case {
     /// The node whose inputs they are.
@@ -200,7 +202,8 @@ impl<'a> Company<'a> {
         least
     }
 
-    /// When a reader of the case's feeder may start. Those that are no inputs of the node may start before any of them.
+    /// When a reader of the case's feeder may start. Those that are no inputs of the node may start before
+    /// any of them.
     fn turn(&self, case: Case, reader: usize) -> f64 {
         let is_free = case.first as usize == reader || self.edge(reader, case.node as usize).is_none();
         if is_free { 0.0 } else { case.turn }
@@ -248,8 +251,8 @@ impl<'a> Company<'a> {
         each.fold(0.0, f64::max)
     }
 
-    /// When a reader can start that does not start before the first one, wherever the feeder is: after a copy of one of
-    /// them, or after the first one on the feeder's own device if that does one thing at a time.
+    /// When a reader can start that does not start before the first one, wherever the feeder is: after a copy
+    /// of one of them, or after the first one on the feeder's own device if that does one thing at a time.
     fn earliest_turn(&self, known: &[f64], feeder: usize, first: usize, readers: &[usize]) -> f64 {
         let count = self.classes.len();
         let mut least = f64::INFINITY;
@@ -366,8 +369,8 @@ impl<'a> Company<'a> {
         }
     }
 
-    /// When so many slots are done with the jobs and with what must follow them: one slot exactly, were they allowed to
-    /// be interrupted; several at best.
+    /// When so many slots are done with the jobs and with what must follow them: one slot exactly, were they
+    /// allowed to be interrupted; several at best.
     fn done(&mut self, slots: u32) -> f64 {
         self.looked += 2 * self.jobs.len();
         if slots > 1 {

@@ -1,10 +1,11 @@
 //! What a node with several readers costs them: at most one of them runs beside it at once.
 //!
-//! Whatever the schedule, the node is on a device of some class, and of its readers that are on that very device one is
-//! the first: on a device with one slot the others there wait until that one is done, and readers elsewhere wait for a
-//! copy. Each such case is followed through what comes after the node, as [`Company`] has it, and what holds in every
-//! case holds. The effect on any one reader is nothing, since it may be the first: it is where ways from several readers
-//! meet again that all cases are dear. Backward the same is true of a node's inputs, of which one is the last.
+//! Whatever the schedule, the node is on a device of some class, and of its readers that are on that very
+//! device one is the first: on a device with one slot the others there wait until that one is done, and
+//! readers elsewhere wait for a copy. Each such case is followed through what comes after the node, as
+//! [`Company`] has it, and what holds in every case holds. The effect on any one reader is nothing, since it
+//! may be the first: it is where ways from several readers meet again that all cases are dear. Backward the
+//! same is true of a node's inputs, of which one is the last.
 //!
 //! Promised: a true bound. Left to others: what it is used for ([`paths`](super::paths)).
 
@@ -145,7 +146,8 @@ pub(super) struct Fork {
     is_whole: bool,
 }
 
-/// Where a fork is, and which of its readers runs first on its device: none does if there is no such reader there.
+/// Where a fork is, and which of its readers runs first on its device: none does if there is no such reader
+/// there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     home: usize,

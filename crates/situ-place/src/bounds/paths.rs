@@ -15,8 +15,8 @@ pub(crate) enum Look {
     Ahead,
 }
 
-/// For each node and class of devices, the earliest possible start there and the least time from its end there to the
-/// end of everything.
+/// For each node and class of devices, the earliest possible start there and the least time from its end
+/// there to the end of everything.
 pub(super) struct Paths {
     classes: usize,
     head: Vec<f64>,

@@ -1,4 +1,5 @@
-//! One path, cut into stretches that stay on one device: each must fit its device's memory, and each cut is a copy.
+//! One path, cut into stretches that stay on one device: each must fit its device's memory, and each cut is a
+//! copy.
 
 use super::Classes;
 use crate::problem::Problem;

@@ -1,5 +1,5 @@
-//! How late each node may be done for the step to be no longer: its readers and whatever runs after it in its slot
-//! stay in time.
+//! How late each node may be done for the step to be no longer: its readers and whatever runs after it in its
+//! slot stay in time.
 
 use crate::problem::{NONE, Problem};
 
@@ -43,8 +43,8 @@ impl Late {
         self.finish[node]
     }
 
-    /// Pushes a schedule against its end, slot by slot as they were shared out. Copies have their links to themselves:
-    /// a node may then seem to have more time than it has, never less.
+    /// Pushes a schedule against its end, slot by slot as they were shared out. Copies have their links to
+    /// themselves: a node may then seem to have more time than it has, never less.
     pub(super) fn find(
         &mut self,
         problem: &Problem,
@@ -84,7 +84,8 @@ impl Late {
     }
 }
 
-/// The slot that leaves the least time to spare for a node done then; if none does, the one that comes closest.
+/// The slot that leaves the least time to spare for a node done then; if none does, the one that comes
+/// closest.
 fn tightest(slots: &mut [f64], finish: f64) -> &mut f64 {
     let mut best = 0;
     for i in 1..slots.len() {

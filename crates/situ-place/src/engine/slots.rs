@@ -5,7 +5,8 @@ use crate::problem::{NONE, Problem};
 pub(super) struct Slots {
     /// Where each device's slots begin in a state; they are sorted, soonest first.
     offsets: Vec<u32>,
-    /// Where the ends of the devices' last nodes begin in a state; only kept where devices share their compute.
+    /// Where the ends of the devices' last nodes begin in a state; only kept where devices share their
+    /// compute.
     last: usize,
     /// Per device, the other devices that never run at the same time.
     others: Vec<Vec<u16>>,

@@ -13,7 +13,8 @@ pub(super) struct Trial {
     pub stop: usize,
     pub latest: f64,
     pub makespan: f64,
-    /// Tails under the trial's devices, each with the number of the trial that it is of: what has an older one is as kept.
+    /// Tails under the trial's devices, each with the number of the trial that it is of: what has an older
+    /// one is as kept.
     pub tails: Vec<(f64, u32)>,
     pub number: u32,
     pub stale: Vec<bool>,

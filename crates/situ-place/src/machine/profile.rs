@@ -1,6 +1,7 @@
 //! Machine profiles: a machine as a TOML file, for planning on hardware one does not have.
 //!
-//! A profile says where its figures come from. Figures from a data sheet are peaks: real programs stay below them.
+//! A profile says where its figures come from. Figures from a data sheet are peaks: real programs stay below
+//! them.
 
 use super::Machine;
 use crate::error::GraphError;

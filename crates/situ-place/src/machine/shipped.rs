@@ -1,4 +1,5 @@
-//! The profiles that come with this crate, so that a program that was installed has them without a folder beside it.
+//! The profiles that come with this crate, so that a program that was installed has them without a folder
+//! beside it.
 
 /// Name and text of every profile in `machines/`.
 pub const SHIPPED: &[(&str, &str)] = &[

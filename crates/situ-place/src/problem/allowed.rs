@@ -38,8 +38,8 @@ fn custom(text: &str) -> Option<DeviceSpec> {
     format!("/device:{}", text.trim_start_matches('/')).parse().ok()
 }
 
-/// Reads a request. A bare custom type is understood where there are such devices, so that a misspelt `/GPUU:0`
-/// stays an error.
+/// Reads a request. A bare custom type is understood where there are such devices, so that a misspelt
+/// `/GPUU:0` stays an error.
 pub(super) fn parse(text: &str, devices: &[Option<DeviceSpec>]) -> Result<DeviceSpec, situ_core::SpecError> {
     text.parse().or_else(|error| {
         let is_there = |spec: &DeviceSpec| devices.iter().flatten().any(|d| same_type(&spec.kind, &d.kind));
@@ -148,8 +148,8 @@ impl Facts<'_> {
         Ok(())
     }
 
-    /// Where a request that can't be met leads instead: the same type first, then a CPU, then any device. A job, replica
-    /// or task is never given up: another process is not a substitute.
+    /// Where a request that can't be met leads instead: the same type first, then a CPU, then any device. A
+    /// job, replica or task is never given up: another process is not a substitute.
     fn give_way(&self, node: u32, among: &[u16], specs: &[Option<DeviceSpec>]) -> Option<Vec<u16>> {
         let asked = self.specs[node as usize].as_ref()?;
         let place = DeviceSpec { kind: None, index: None, ..asked.clone() };

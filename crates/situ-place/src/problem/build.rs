@@ -46,7 +46,8 @@ struct RawEdge {
 
 /// Collects devices, links, nodes and edges, and checks them all in [`build`](ProblemBuilder::build).
 ///
-/// The numbers it returns are those of the finished problem. Add the devices first: prices and costs name them.
+/// The numbers it returns are those of the finished problem. Add the devices first: prices and costs name
+/// them.
 #[derive(Default)]
 pub struct ProblemBuilder {
     requests: Requests,
@@ -160,8 +161,8 @@ impl ProblemBuilder {
         self.edges.push(RawEdge { from, to, bytes: Some(bytes), price: NONE });
     }
 
-    /// `to` reads the output of `from` at these prices (from, to, seconds) instead of over the links. Of one node's
-    /// out-edges all are priced, or none.
+    /// `to` reads the output of `from` at these prices (from, to, seconds) instead of over the links. Of one
+    /// node's out-edges all are priced, or none.
     pub fn edge_priced(
         &mut self,
         from: NodeIndex,
@@ -515,7 +516,8 @@ impl ProblemBuilder {
     }
 }
 
-/// No figure of a graph is larger, and no bandwidth smaller than its inverse: sums, products and quotients of figures stay finite.
+/// No figure of a graph is larger, and no bandwidth smaller than its inverse: sums, products and quotients of
+/// figures stay finite.
 const LARGEST: f64 = 1e100;
 
 fn number(value: f64, place: impl FnOnce() -> String) -> Result<(), GraphError> {

@@ -1,7 +1,7 @@
 //! Prices of copies that edges carry themselves, per pair of devices.
 //!
-//! Thousands of edges share the same few sets of keys, so a pattern maps a pair of devices to the place of its
-//! key, and an edge keeps only the values.
+//! Thousands of edges share the same few sets of keys, so a pattern maps a pair of devices to the place of
+//! its key, and an edge keeps only the values.
 
 use super::NONE;
 use crate::machine::Device;
@@ -31,8 +31,8 @@ impl PriceBook {
         self.patterns.len() as u32 - 1
     }
 
-    /// The pattern for these values in which pairs of devices with the same price have the same place, so that devices
-    /// that can't be told apart are known to be twins however the prices were written down.
+    /// The pattern for these values in which pairs of devices with the same price have the same place, so
+    /// that devices that can't be told apart are known to be twins however the prices were written down.
     pub(crate) fn merge_equal(
         &mut self,
         pattern: u32,

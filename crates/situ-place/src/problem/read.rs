@@ -22,8 +22,8 @@ impl Names {
         names
     }
 
-    /// A device, or a kind. The two kinds that every program knows may be priced where no such device is: the same
-    /// graph is put on many machines.
+    /// A device, or a kind. The two kinds that every program knows may be priced where no such device is: the
+    /// same graph is put on many machines.
     fn side(&self, word: &str) -> Option<Side> {
         if let Some(&device) = self.devices.get(word) {
             return Some(Side::Device(device as u16));

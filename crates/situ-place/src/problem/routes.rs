@@ -35,8 +35,8 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// `typical` is the size for which the better of several CPUs is chosen on the way; `smallest` is the least that
-    /// any edge carries.
+    /// `typical` is the size for which the better of several CPUs is chosen on the way; `smallest` is the
+    /// least that any edge carries.
     pub(crate) fn new(
         devices: usize,
         links: Vec<LinkRow>,
@@ -95,8 +95,8 @@ impl Routes {
         least
     }
 
-    /// The ways that are the slowest for some number of bytes, in latency and seconds per byte: no way is slower than all
-    /// of them.
+    /// The ways that are the slowest for some number of bytes, in latency and seconds per byte: no way is
+    /// slower than all of them.
     pub(crate) fn slowest(&self) -> Vec<(f64, f64)> {
         let mut slowest: Vec<(f64, f64)> = Vec::new();
         let is_way = |at: &usize| self.table[*at] != Route::None;

@@ -40,7 +40,8 @@ impl Problem {
             d.hash(&mut look);
         }
         costs.hash(&mut look);
-        // Ways of twins differ in which of them is meant, so that only their number of each sort can be compared: a sum of hashes.
+        // Ways of twins differ in which of them is meant, so that only their number of each sort can be
+        // compared: a sum of hashes.
         let mut ways = 0u64;
         for other in (0..count as u16).filter(|&other| other != d) {
             for (to, way) in [(1, links.way(d, other)), (2, links.way(other, d))] {
@@ -74,7 +75,8 @@ fn mix(a: u64, b: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// What devices cost, compared row by row as the costs lie in memory: column by column it would take many times as long.
+/// What devices cost, compared row by row as the costs lie in memory: column by column it would take many
+/// times as long.
 struct Costs {
     /// Per device a number that follows from its costs.
     looks: Vec<u64>,

@@ -1,10 +1,12 @@
-//! The changes that a search tries: one group, a chunk of neighbours, a block, a swap, a stretch of the order, a place in it.
+//! The changes that a search tries: one group, a chunk of neighbours, a block, a swap, a stretch of the
+//! order, a place in it.
 
 use super::Search;
 
 /// The most groups that move together.
 const LARGEST_CHUNK: usize = 48;
-/// In graphs with more nodes than this, only neighbours in the order change places: all between would be timed again.
+/// In graphs with more nodes than this, only neighbours in the order change places: all between would be
+/// timed again.
 const FAR_NODES: usize = 1500;
 /// How far apart in the order two nodes may be and still be neighbours.
 const NEARBY: usize = 48;

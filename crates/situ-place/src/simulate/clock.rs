@@ -24,7 +24,8 @@ impl Clock {
         }
         let ready = self.after_others(problem, device, ready);
         let slots = &mut self.slots[device];
-        // Of the slots that are free in time, the one that was busy last: the others stay useful for longer gaps.
+        // Of the slots that are free in time, the one that was busy last: the others stay useful for longer
+        // gaps.
         let slot = slots.partition_point(|&free| free <= ready).saturating_sub(1);
         let start = ready.max(slots[slot]);
         let finish = start + seconds;

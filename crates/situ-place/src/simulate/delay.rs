@@ -1,8 +1,8 @@
 //! Starts delayed until memory is free.
 //!
-//! Each limited device keeps a profile of its bytes over time. What is taken has no end until its last reader and its
-//! last copy onward have been timed; so a start is put where everything from then on fits, and the only way to fail
-//! is an order that would not fit if run strictly one node after the other.
+//! Each limited device keeps a profile of its bytes over time. What is taken has no end until its last reader
+//! and its last copy onward have been timed; so a start is put where everything from then on fits, and the
+//! only way to fail is an order that would not fit if run strictly one node after the other.
 
 use super::peak::static_bytes;
 use crate::error::{MemoryShortage, PlaceError};

@@ -29,8 +29,8 @@ pub(crate) fn static_bytes(problem: &Problem, devices: &[u16]) -> Vec<f64> {
     bytes
 }
 
-/// Whether every output and every copy fits at once beside what stays, on every device: then no times need be known to
-/// say that memory suffices.
+/// Whether every output and every copy fits at once beside what stays, on every device: then no times need be
+/// known to say that memory suffices.
 pub(crate) fn all_fits(problem: &Problem, devices: &[u16], fixed: impl Fn(usize) -> f64) -> bool {
     let count = problem.device_count();
     let mut bytes: Vec<f64> = (0..count).map(&fixed).collect();
@@ -150,8 +150,8 @@ fn peak(lives: &[Life], end: f64) -> f64 {
     top
 }
 
-/// The most bytes at the events in a stretch of time. At one instant, what began earlier is freed, then the new is taken,
-/// then what began just now is freed.
+/// The most bytes at the events in a stretch of time. At one instant, what began earlier is freed, then the
+/// new is taken, then what began just now is freed.
 fn highest(lives: &[Life], is_inside: impl Fn(f64) -> bool, before: f64) -> f64 {
     let mut events: Vec<(f64, u8, f64)> = Vec::with_capacity(2 * lives.len());
     for life in lives.iter().filter(|l| l.bytes > 0.0) {

@@ -1,8 +1,8 @@
 //! Small graphs in a line of text, placed by rule.
 //!
-//! Nodes are separated by `;`, each `name:kernels`, then in any order `@request`, `=group`, `<input`, `<*input` (an input
-//! by reference or resource: on the same device) and `+node` (on the same device as). Kernels are letters for C(PU),
-//! G(PU) and X (a third type), each with its seconds if they matter: `C1G2`.
+//! Nodes are separated by `;`, each `name:kernels`, then in any order `@request`, `=group`, `<input`,
+//! `<*input` (an input by reference or resource: on the same device) and `+node` (on the same device as).
+//! Kernels are letters for C(PU), G(PU) and X (a third type), each with its seconds if they matter: `C1G2`.
 
 use situ_place::{Budget, Device, PlaceError, ProblemBuilder, Requests, place as place_by};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
-//! TensorFlow's placer scenarios, as situ has them: the same, different on purpose, or not expressible, each with a
-//! reason where it is not the same.
+//! TensorFlow's placer scenarios, as situ has them: the same, different on purpose, or not expressible, each
+//! with a reason where it is not the same.
 //!
-//! The scenarios themselves are data beside the checkout; the table here says how each is expressed and what situ does.
-//! That every scenario has a row is tested where the data is there.
+//! The scenarios themselves are data beside the checkout; the table here says how each is expressed and what
+//! situ does. That every scenario has a row is tested where the data is there.
 
 mod graph;
 mod table;

@@ -1,4 +1,5 @@
-//! One row per scenario: how it is expressed here, what situ does, and why where that is not what TensorFlow does.
+//! One row per scenario: how it is expressed here, what situ does, and why where that is not what TensorFlow
+//! does.
 
 /// How situ compares.
 #[derive(Clone, Copy, Debug)]
@@ -10,8 +11,8 @@ pub(crate) enum Mark {
     NotExpressible(&'static str),
 }
 
-/// What holds for all rows: words of errors are our own, a pre-assigned device is a hard request, and a reference or
-/// resource edge is a colocation.
+/// What holds for all rows: words of errors are our own, a pre-assigned device is a hard request, and a
+/// reference or resource edge is a colocation.
 pub(crate) const SAME_BUT_FOR: &str =
     "the words of errors; assigned = hard request; resource edge = colocation";
 

@@ -1,4 +1,5 @@
-//! What an answer promises beside its times: it can be had again, it says why, and what another device would change.
+//! What an answer promises beside its times: it can be had again, it says why, and what another device would
+//! change.
 
 use crate::graphs::random;
 use situ_place::{

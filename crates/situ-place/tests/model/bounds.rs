@@ -104,8 +104,8 @@ fn of_several_ways_that_leave_a_node_and_meet_again_only_one_is_spared_a_copy() 
         .collect();
     node(1.0, &ways);
     let problem = b.build().unwrap();
-    // A pair is on two devices. One of all readers is beside the node they read, so two of the ways wait for a copy there,
-    // for one between the two of their pair, and all but one for a copy to the end.
+    // A pair is on two devices. One of all readers is beside the node they read, so two of the ways wait for
+    // a copy there, for one between the two of their pair, and all but one for a copy to the end.
     let best = 1.0 + 0.1 + 1.0 + 0.1 + 2.0 + 0.1 + 1.0;
     let answer = place("auto", &problem, &Budget::moves(2000)).unwrap();
     assert!((answer.makespan - best).abs() < 1e-9, "{}", answer.makespan);
@@ -114,8 +114,9 @@ fn of_several_ways_that_leave_a_node_and_meet_again_only_one_is_spared_a_copy() 
 
 #[test]
 fn paths_and_area_together_say_more_than_each_alone() {
-    // Two chains of six: a node takes 1 s on the GPU, 2 s on one of two CPU cores. A chain is done in 6 s on the GPU, and
-    // both would be if the CPU took half of the nodes; but each node that it takes makes a path longer.
+    // Two chains of six: a node takes 1 s on the GPU, 2 s on one of two CPU cores. A chain is done in 6 s on
+    // the GPU, and both would be if the CPU took half of the nodes; but each node that it takes makes a path
+    // longer.
     let mut b = ProblemBuilder::new();
     let (cpu, gpu) = (b.device(Device::new("CPU:0").slots(2)), b.device(Device::new("GPU:0")));
     b.link(cpu, gpu, 0.0, 1e9, None);

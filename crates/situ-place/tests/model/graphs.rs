@@ -1,5 +1,5 @@
-//! Random cost graphs with every feature of the file: slots, compute groups, shared and missing links, priced edges,
-//! residents, groups, requests and limits.
+//! Random cost graphs with every feature of the file: slots, compute groups, shared and missing links, priced
+//! edges, residents, groups, requests and limits.
 
 use situ_place::{CostGraph, Device, Edge, GraphFile, Link, Machine, Node};
 use std::collections::BTreeMap;

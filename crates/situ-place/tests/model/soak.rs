@@ -1,6 +1,8 @@
-//! Random graphs, placed by everything there is: no rule broken, never worse than what the portfolio is made of.
+//! Random graphs, placed by everything there is: no rule broken, never worse than what the portfolio is made
+//! of.
 //!
-//! 2,000 graphs by default; `SITU_SOAK=100000` says how many (`make soak`). `SITU_SOAK_FROM` says where to begin.
+//! 2,000 graphs by default; `SITU_SOAK=100000` says how many (`make soak`). `SITU_SOAK_FROM` says where to
+//! begin.
 
 use crate::graphs::random;
 use situ_place::algorithms::names;

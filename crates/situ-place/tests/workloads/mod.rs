@@ -1,7 +1,7 @@
 //! Task graphs of known structure, for measuring placements: tiled factorisations and transformers.
 //!
-//! Seconds and bytes are of the size that such kernels have on a CPU core and a GPU of the years 2015 to 2020; what
-//! matters is their proportion: a product runs 30 times faster on the GPU, a panel hardly faster.
+//! Seconds and bytes are of the size that such kernels have on a CPU core and a GPU of the years 2015 to
+//! 2020; what matters is their proportion: a product runs 30 times faster on the GPU, a panel hardly faster.
 
 pub(crate) mod layered;
 pub(crate) mod tiled;

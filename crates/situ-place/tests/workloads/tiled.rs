@@ -20,7 +20,8 @@ pub(crate) enum Copies {
     Links,
     /// Seconds of each edge by the kinds at its ends, as simulators of task graphs have them.
     Priced,
-    /// Those of small tiles: tasks of a tenth of a millisecond, each with its own seconds, and copies that take as long.
+    /// Those of small tiles: tasks of a tenth of a millisecond, each with its own seconds, and copies that
+    /// take as long.
     Small,
 }
 

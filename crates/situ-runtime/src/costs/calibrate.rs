@@ -1,7 +1,8 @@
 //! Calibration: micro-benchmarks of a device and of its link to the host.
 //!
-//! A launch is timed as one of many in a row with one wait at their end, because that is how functions run; what the wait takes by
-//! itself belongs to reading back. The least of several rounds counts: whatever else the machine does only adds.
+//! A launch is timed as one of many in a row with one wait at their end, because that is how functions run;
+//! what the wait takes by itself belongs to reading back. The least of several rounds counts: whatever else
+//! the machine does only adds.
 
 use super::fit::{self, Sample};
 use super::{CostModel, LinkCost};
@@ -28,7 +29,8 @@ struct Probe {
     inputs: Vec<DeviceTensor>,
 }
 
-/// What a calibration is doing, for a person who waits: how many of how many measurements are done, and which is next.
+/// What a calibration is doing, for a person who waits: how many of how many measurements are done, and which
+/// is next.
 pub type Progress<'a> = dyn FnMut(usize, usize, &str) + 'a;
 
 /// Predicted and measured, of an op that the model was not fitted to.
@@ -123,8 +125,8 @@ impl Bench<'_> {
         Ok(Probe { what: format!("{} {}", op.name(), sizes.join(" ")), op, inputs })
     }
 
-    /// Measures how much longer a sum and a product take in a dtype than the lines, which are of f32, say. A device without its kernels
-    /// keeps the factors that it has.
+    /// Measures how much longer a sum and a product take in a dtype than the lines, which are of f32, say. A
+    /// device without its kernels keeps the factors that it has.
     fn factors(&self, model: &mut CostModel, dtype: DType) -> Result<()> {
         let add = Op::from(Binary { kind: BinaryKind::Add });
         for (op, dims) in [(add, &[64 << 10][..]), (Matmul::default().into(), &[128, 128])] {

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 /// An operation that is so many times quicker, or slower, than in f32 is no device's.
 const MOST: f64 = 1e4;
 
-/// For each dtype, how many times as long an operation takes as in f32: in products of matrices, and in all else.
+/// For each dtype, how many times as long an operation takes as in f32: in products of matrices, and in all
+/// else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<String, [f64; 2]>", into = "BTreeMap<String, [f64; 2]>")]
 pub struct Factors([[f64; 2]; DType::ALL.len()]);
@@ -40,7 +41,8 @@ impl From<Factors> for BTreeMap<String, [f64; 2]> {
 }
 
 impl Factors {
-    /// What is known without measuring: a register has half as many f64 as f32. What else differs is for calibration to find.
+    /// What is known without measuring: a register has half as many f64 as f32. What else differs is for
+    /// calibration to find.
     pub(super) fn built_in() -> Factors {
         let mut factors = Factors::default();
         factors.0[DType::F64 as usize] = [2.0; 2];

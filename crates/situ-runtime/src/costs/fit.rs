@@ -26,9 +26,11 @@ impl Sample {
     }
 }
 
-/// The line with the least sum of squared *relative* errors among those without negative terms; `None` without samples.
+/// The line with the least sum of squared *relative* errors among those without negative terms; `None`
+/// without samples.
 ///
-/// Three terms have eight choices of which are zero: each is solved, and the best that has no negative term wins.
+/// Three terms have eight choices of which are zero: each is solved, and the best that has no negative term
+/// wins.
 pub fn line(samples: &[Sample]) -> Option<Line> {
     let rows: Vec<[f64; 3]> = samples
         .iter()

@@ -1,8 +1,9 @@
 //! What ops and copies are expected to take.
 //!
-//! A device has one line for each class of work: seconds = launch + flops / rate + bytes / bandwidth, of f32; other dtypes have a factor on the flops. Copies to and from the host
-//! have the same without the flops. The built-in lines are round numbers for a class of hardware, good enough to tell milliseconds
-//! from microseconds; [`calibrate`](mod@calibrate) fits a device's own.
+//! A device has one line for each class of work: seconds = launch + flops / rate + bytes / bandwidth, of f32;
+//! other dtypes have a factor on the flops. Copies to and from the host have the same without the flops. The
+//! built-in lines are round numbers for a class of hardware, good enough to tell milliseconds from
+//! microseconds; [`calibrate`](mod@calibrate) fits a device's own.
 
 pub mod calibrate;
 mod factors;
@@ -97,7 +98,8 @@ impl CostModel {
             DeviceClass::IntegratedGpu | DeviceClass::VirtualGpu => {
                 (2e-5, [4e11, 2e11, 8e11, 1e11, 4e11, 5e10], 4e10, 2e-5, 1e10)
             }
-            // Shaders on the host's own cores: slower than the host in everything, and with a queue before it.
+            // Shaders on the host's own cores: slower than the host in everything, and with a queue before
+            // it.
             DeviceClass::SoftwareGpu => (2e-5, [1e9, 5e8, 4e9, 5e8, 1e9, 2e8], 4e9, 1e-4, 4e9),
         };
         let link = LinkCost::new(latency, copies);
@@ -141,7 +143,8 @@ impl CostModel {
         &self.lines[class as usize]
     }
 
-    /// Copies between logical devices on its hardware, without the host: each byte is read and written there, as by an op that moves.
+    /// Copies between logical devices on its hardware, without the host: each byte is read and written there,
+    /// as by an op that moves.
     pub fn peer(&self) -> LinkCost {
         let line = self.line(WorkClass::Move);
         LinkCost { latency: line.launch, per_byte: 2.0 * line.per_byte }

@@ -1,4 +1,5 @@
-//! Calibrations kept between runs: one file for each device, driver and version, with the measurements beside the fit.
+//! Calibrations kept between runs: one file for each device, driver and version, with the measurements beside
+//! the fit.
 
 use super::CostModel;
 use super::fit::Sample;
@@ -79,8 +80,8 @@ impl fmt::Display for Ignored {
     }
 }
 
-/// The calibration of a device, if there is one for this device as it is; one that can't be read, or whose figures make no sense, is
-/// an error, so that somebody says so.
+/// The calibration of a device, if there is one for this device as it is; one that can't be read, or whose
+/// figures make no sense, is an error, so that somebody says so.
 pub fn load(folder: &Path, description: &Description) -> std::result::Result<Option<Calibration>, Ignored> {
     let file = file(folder, description);
     let ignored = |why: String| Ignored { file: file.clone(), why };

@@ -1,4 +1,5 @@
-//! What people are told of a placement when it is made: a line for each op if they asked for it, fallbacks always.
+//! What people are told of a placement when it is made: a line for each op if they asked for it, fallbacks
+//! always.
 
 use super::candidates::{Scene, dtype};
 use super::plan::DeviceIndex;

@@ -1,7 +1,8 @@
 //! Places for buffers in a device's arena, so that buffers share memory when they are never alive together.
 //!
-//! Two buffers may overlap in memory only if every step that touches one is over before the first step that touches the other
-//! begins, by the order of a lane or by what the lanes wait for. Predicted times play no part.
+//! Two buffers may overlap in memory only if every step that touches one is over before the first step that
+//! touches the other begins, by the order of a lane or by what the lanes wait for. Predicted times play no
+//! part.
 
 use super::plan::LaneIndex;
 use smallvec::SmallVec;
@@ -55,9 +56,10 @@ impl Lived {
     }
 }
 
-/// An offset for each buffer, and the bytes of the arena. The largest buffers are placed first, each at the lowest offset
-/// where it fits between those it overlaps with. The arena is made of chunks of `chunk` bytes (the largest block a device
-/// gives), and no buffer lies across two of them; one that is larger than a chunk has no place, and its number is the error.
+/// An offset for each buffer, and the bytes of the arena. The largest buffers are placed first, each at the
+/// lowest offset where it fits between those it overlaps with. The arena is made of chunks of `chunk` bytes
+/// (the largest block a device gives), and no buffer lies across two of them; one that is larger than a chunk
+/// has no place, and its number is the error.
 pub(crate) fn pack(buffers: &[Lived], alignment: usize, chunk: usize) -> Result<(Vec<usize>, usize), usize> {
     let size = |b: &Lived| b.bytes.max(1).next_multiple_of(alignment);
     if let Some(over) = buffers.iter().position(|b| b.bytes > chunk || size(b) > chunk) {

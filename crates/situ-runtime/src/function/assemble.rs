@@ -14,8 +14,8 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Which lane a draft runs in: the device's own, or one of several that share a CPU; its lane for copies to it, and its lane for
-/// copies to the host, so that copies overlap with what it computes.
+/// Which lane a draft runs in: the device's own, or one of several that share a CPU; its lane for copies to
+/// it, and its lane for copies to the host, so that copies overlap with what it computes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum LaneKey {
     Device(DeviceIndex, usize),
@@ -145,7 +145,8 @@ pub(crate) fn assemble(
     let outputs =
         outputs.map(|(operand, value)| (result(operand, value), depends.of([value.node]))).collect();
     let updates = updates.into_iter().map(|(v, operand, value)| (v, result(operand, value))).collect();
-    // A lane that holds a device's threads keeps all others off them, also a block that is to run there in the middle of another lane.
+    // A lane that holds a device's threads keeps all others off them, also a block that is to run there in
+    // the middle of another lane.
     let steps = || lanes.iter().flat_map(|lane| &lane.steps);
     let reaches = |step: &Step| step.action.nested().any(|n| n.plan.used.iter().any(|d| *d != step.device));
     let holds = dealt != Dealt::Together && !steps().any(reaches);
@@ -190,8 +191,8 @@ fn oversize(buffer: &Buffer, device: &LogicalDevice, limit: usize) -> Error {
     Error::TooLarge(Box::new(TooLarge { op: buffer.owner, device: device.id(), excess, able: Vec::new() }))
 }
 
-/// How far each lane is when a step begins: what its lane knew before, its lane's steps up to it, and what it waits for with all
-/// that was known there.
+/// How far each lane is when a step begins: what its lane knew before, its lane's steps up to it, and what it
+/// waits for with all that was known there.
 fn known(knowledge: &[Vec<Known>], lane: LaneIndex, at: usize, waits: &[(LaneIndex, usize)]) -> Known {
     let mut known = at.checked_sub(1).map_or_else(Known::new, |before| knowledge[lane][before].clone());
     known.resize(knowledge.len(), 0);
@@ -205,8 +206,9 @@ fn known(knowledge: &[Vec<Known>], lane: LaneIndex, at: usize, waits: &[(LaneInd
     known
 }
 
-/// Copies to the host in two parts: a queue is asked for the bytes as soon as it was given what makes them, so that later launches do
-/// not come first, and another lane waits for them meanwhile. Gives how many there are.
+/// Copies to the host in two parts: a queue is asked for the bytes as soon as it was given what makes them,
+/// so that later launches do not come first, and another lane waits for them meanwhile. Gives how many there
+/// are.
 fn ask_ahead(
     drafts: Vec<Draft>,
     devices: &[Arc<LogicalDevice>],

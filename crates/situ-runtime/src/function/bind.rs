@@ -112,8 +112,8 @@ impl<'c> Frame<'c> {
         }
     }
 
-    /// Keeps the check of a launch, and has the device tell of it where nobody reads what depends on it. A check that the plan has no place for
-    /// is an error: nothing that depends on it would carry it.
+    /// Keeps the check of a launch, and has the device tell of it where nobody reads what depends on it. A
+    /// check that the plan has no place for is an error: nothing that depends on it would carry it.
     pub(crate) fn keep_check(
         &self,
         number: Option<usize>,
@@ -143,8 +143,8 @@ impl<'c> Frame<'c> {
         self.sent[place].lock().unwrap_or_else(|p| p.into_inner()).take()
     }
 
-    /// Waits until every check of the call is settled, and of what it was given: the error of the first that failed. Where none
-    /// is open, nobody waits.
+    /// Waits until every check of the call is settled, and of what it was given: the error of the first that
+    /// failed. Where none is open, nobody waits.
     pub(crate) fn settle(&self) -> Result<()> {
         let mut all = Checks::new();
         for &source in &self.plan.sources {

@@ -1,7 +1,8 @@
 //! The blocks of conditions and loops: where their ops run, and walks over them.
 //!
-//! A block takes its arguments where its node is and gives its results there. Ops in it that a scope asks for elsewhere run where they were
-//! asked for, or fall back, by the rules for any op of a function; all others run where the node is. Its steps are one lane.
+//! A block takes its arguments where its node is and gives its results there. Ops in it that a scope asks for
+//! elsewhere run where they were asked for, or fall back, by the rules for any op of a function; all others
+//! run where the node is. Its steps are one lane.
 
 use super::candidates::{Candidates, Scene, can_run, is_view};
 use super::plan::{Action, DeviceIndex, Nested, Plan};
@@ -51,7 +52,8 @@ impl Scene<'_> {
         Ok((chosen, reason.unwrap_or(Reason::OnlyDevice)))
     }
 
-    /// The devices that every op in a node's blocks asks for, if all of them ask: there the node costs no copies inside.
+    /// The devices that every op in a node's blocks asks for, if all of them ask: there the node costs no
+    /// copies inside.
     pub(super) fn all_ask_for(&self, node: &Node) -> Result<Option<Vec<DeviceIndex>>> {
         let mut common: Option<Vec<DeviceIndex>> = None;
         for (_, graph) in blocks(node) {

@@ -1,4 +1,5 @@
-//! Which devices may run each node of a graph, before anybody weighs them: where what is given is, and what `policy` says of the rest.
+//! Which devices may run each node of a graph, before anybody weighs them: where what is given is, and what
+//! `policy` says of the rest.
 
 use super::costing::root;
 use crate::able;
@@ -129,7 +130,8 @@ impl Scene<'_> {
         }
     }
 
-    /// Where the largest input is; an op without inputs goes with its first reader, so any device will do for now.
+    /// Where the largest input is; an op without inputs goes with its first reader, so any device will do for
+    /// now.
     fn manual(&self, graph: &Graph, node: &Node, known: &[Option<Candidates>]) -> Result<Candidates> {
         let home = |value: &situ_ir::Value| {
             let mut node = value.node;
@@ -221,8 +223,8 @@ pub(crate) fn dtype(graph: &Graph, node: &Node) -> DType {
     }
 }
 
-/// Whether a device has every kernel a node needs, for its sizes, or what it lacks; of a branch, for the ops within that do not ask for
-/// a device themselves.
+/// Whether a device has every kernel a node needs, for its sizes, or what it lacks; of a branch, for the ops
+/// within that do not ask for a device themselves.
 pub(crate) fn can_run(
     graph: &Graph,
     node: &Node,

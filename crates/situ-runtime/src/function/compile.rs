@@ -1,7 +1,7 @@
 //! From a graph to something that can be called: passes, placement, lowering, and the memory that it fits in.
 //!
-//! For further shapes of a function the passes need not run again, and placement begins from the one that there is: where the graphs
-//! differ in sizes alone, and the same devices can run the same ops.
+//! For further shapes of a function the passes need not run again, and placement begins from the one that
+//! there is: where the graphs differ in sizes alone, and the same devices can run the same ops.
 
 use super::announce::Announced;
 use super::blocks::each_block;
@@ -41,13 +41,14 @@ pub struct Program<'a> {
     pub passes: &'a Options,
     /// What it is called in records: its name, or the line that made it.
     pub function: &'a Arc<str>,
-    /// Calls that drew random numbers, of whatever was compiled from the same trace: each call takes the next number, and draws from
-    /// streams of its own.
+    /// Calls that drew random numbers, of whatever was compiled from the same trace: each call takes the next
+    /// number, and draws from streams of its own.
     pub draws: &'a Arc<AtomicU64>,
-    /// The same function compiled before: what was measured of it holds on, and its calls go on being counted.
+    /// The same function compiled before: what was measured of it holds on, and its calls go on being
+    /// counted.
     pub before: Option<&'a Compiled>,
-    /// The same function compiled for other shapes of the same ranks, with the same captured tensors and variables: the first whose graph
-    /// differs in sizes alone is where passes and placement go on from.
+    /// The same function compiled for other shapes of the same ranks, with the same captured tensors and
+    /// variables: the first whose graph differs in sizes alone is where passes and placement go on from.
     pub like: &'a [Like<'a>],
 }
 
@@ -151,8 +152,8 @@ impl Runtime {
         Ok(Passed { graph, captures, reports: reports.into(), constants, folded, like: None })
     }
 
-    /// Places a graph and plans it. `None` where its passes ran for other sizes, for which other devices could run its ops: what they joined
-    /// may not be what they would join now.
+    /// Places a graph and plans it. `None` where its passes ran for other sizes, for which other devices
+    /// could run its ops: what they joined may not be what they would join now.
     fn planned(&self, program: &Program<'_>, passed: Passed<'_>, epoch: u64) -> Result<Option<Compiled>> {
         let Passed { graph, captures, reports, constants, folded, like } = passed;
         let own = captures.len();

@@ -87,12 +87,13 @@ pub struct Blueprint {
     pub(super) epoch: u64,
 }
 
-/// Bytes that a plan takes on the host for each node of its graph and for each of its steps: measured of plans of 20 to 200 nodes, and
-/// rounded up.
+/// Bytes that a plan takes on the host for each node of its graph and for each of its steps: measured of
+/// plans of 20 to 200 nodes, and rounded up.
 const HOST_BYTES: usize = 3 << 10;
 
 impl Compiled {
-    /// Bytes that go when it goes: on the host, by an estimate, and of the constants that were computed for it.
+    /// Bytes that go when it goes: on the host, by an estimate, and of the constants that were computed for
+    /// it.
     pub fn footprint(&self) -> usize {
         (self.graph.nodes().len() + self.plan.steps()) * HOST_BYTES + self.constants
     }
@@ -199,7 +200,8 @@ impl Blueprint {
     /// Takes in what a call was measured to take.
     fn learn(&self, runtime: &Runtime, timed: &Timed, start: Instant) -> Result<()> {
         for &device in &self.plan.used {
-            // Queues know their times when they are done. What went wrong in the work is for whoever reads the results.
+            // Queues know their times when they are done. What went wrong in the work is for whoever reads
+            // the results.
             if self.plan.devices[device].is_queued() {
                 self.plan.devices[device].device()?.sync()?;
             }
@@ -238,7 +240,8 @@ impl Blueprint {
         self.measured.lock().unwrap_or_else(|p| p.into_inner()).clone()
     }
 
-    /// Seconds that each device is expected to work in a call: by what was measured of its launches, as far as it was.
+    /// Seconds that each device is expected to work in a call: by what was measured of its launches, as far
+    /// as it was.
     pub fn busy(&self) -> Vec<(DeviceId, f64)> {
         let measured = self.measured.lock().unwrap_or_else(|p| p.into_inner());
         measured.busy(&self.plan)
@@ -249,7 +252,8 @@ impl Blueprint {
         f64::from_bits(self.expected.load(Relaxed))
     }
 
-    /// Whether the devices and the rules are still those that it was compiled for, and none of its devices is lost.
+    /// Whether the devices and the rules are still those that it was compiled for, and none of its devices is
+    /// lost.
     pub fn is_current(&self, runtime: &Runtime) -> bool {
         self.epoch == runtime.inner.epoch()
             && !self.outdated.load(Relaxed)

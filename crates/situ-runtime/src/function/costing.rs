@@ -1,8 +1,10 @@
-//! Costing: a graph on the devices at hand as a problem for the placer. The only way from a graph to a cost graph.
+//! Costing: a graph on the devices at hand as a problem for the placer. The only way from a graph to a cost
+//! graph.
 //!
-//! A view is no node: whoever reads it reads what it looks at. What is given from outside is a node that takes no time and
-//! can only be where its tensor is. A variable's new value is read by a node that can only be where the variable lives; one
-//! that may be moved has the choice, together with that node, and pays a little for moving.
+//! A view is no node: whoever reads it reads what it looks at. What is given from outside is a node that
+//! takes no time and can only be where its tensor is. A variable's new value is read by a node that can only
+//! be where the variable lives; one that may be moved has the choice, together with that node, and pays a
+//! little for moving.
 
 use super::candidates::{Candidates, input_types, is_view};
 use super::measure::Measured;
@@ -18,14 +20,15 @@ use std::sync::Arc;
 /// Times that a loop is taken to go round before anybody has counted.
 pub(super) const TRIPS: f64 = 10.0;
 
-/// Calls over which the moving of a variable is spread: it is worth next to nothing in one call, and more than nothing.
+/// Calls over which the moving of a variable is spread: it is worth next to nothing in one call, and more
+/// than nothing.
 const CALLS_A_MOVE_LASTS: f64 = 1000.0;
 
 /// A problem, and which of its nodes stands for each node of the graph.
 pub(crate) struct Costed {
     pub(crate) problem: Problem,
-    /// By node of the graph; a view has the number of what it looks at. Captured tensors that stay on their readers' devices are
-    /// no nodes, and have none that exists.
+    /// By node of the graph; a view has the number of what it looks at. Captured tensors that stay on their
+    /// readers' devices are no nodes, and have none that exists.
     pub(crate) number: Vec<NodeIndex>,
 }
 
@@ -48,7 +51,8 @@ pub(crate) struct Costing<'a> {
     pub(crate) movable: &'a [bool],
     /// What was measured of earlier calls.
     pub(crate) measured: &'a Measured,
-    /// Whether captured tensors are on every device that reads them, for good, instead of being copied at each call.
+    /// Whether captured tensors are on every device that reads them, for good, instead of being copied at
+    /// each call.
     pub(crate) keeps_captures: bool,
 }
 
@@ -145,8 +149,8 @@ impl Costing<'_> {
         for (index, logical) in self.devices.iter().enumerate() {
             let mut device = Device::new(logical.id().to_string());
             device.slots = if logical.capabilities().concurrent { self.width as u32 } else { 1 };
-            // The call's own tensors are in the problem as nodes, so they are not taken off the limit as well.
-            // Kernels' workspaces come and go within a node: room is left for the largest.
+            // The call's own tensors are in the problem as nodes, so they are not taken off the limit as
+            // well. Kernels' workspaces come and go within a node: room is left for the largest.
             device.memory = self.free[index].map(|free| {
                 (free - self.largest_workspace(graph, candidates, index)).max(0.0) + given(index)
             });
@@ -190,7 +194,8 @@ impl Costing<'_> {
         graph.iter().map(of).max().unwrap_or(0) as f64
     }
 
-    /// Seconds a node takes on a device once its inputs are there; of a variable that may move, its share of the move.
+    /// Seconds a node takes on a device once its inputs are there; of a variable that may move, its share of
+    /// the move.
     fn seconds(&self, graph: &Graph, node: &Node, device: usize) -> f64 {
         let logical = &self.devices[device];
         match &node.content {

@@ -1,12 +1,13 @@
-//! What the results of a plan depend on: checks of its launches, and whatever checks its inputs and branches bring along.
+//! What the results of a plan depend on: checks of its launches, and whatever checks its inputs and branches
+//! bring along.
 
 use super::plan::{Depends, Memory};
 use situ_ir::graph::Content;
 use situ_ir::{Graph, NodeId};
 use std::collections::HashMap;
 
-/// The dependencies of every node, as sets of bits: a step of training has as many sources as it has variables, and all of them
-/// reach most of its nodes.
+/// The dependencies of every node, as sets of bits: a step of training has as many sources as it has
+/// variables, and all of them reach most of its nodes.
 pub(super) struct Dependencies {
     checks: usize,
     sources: Vec<Memory>,
@@ -14,7 +15,8 @@ pub(super) struct Dependencies {
 }
 
 impl Dependencies {
-    /// Follows a graph whose nodes have these checks (numbers below `checks`), and whose branches leave their results there.
+    /// Follows a graph whose nodes have these checks (numbers below `checks`), and whose branches leave their
+    /// results there.
     pub(super) fn new(
         graph: &Graph,
         checks: usize,

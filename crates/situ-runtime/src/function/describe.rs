@@ -1,4 +1,5 @@
-//! A compiled graph described in full, for records: every node with its place and costs, every step with what it waits for.
+//! A compiled graph described in full, for records: every node with its place and costs, every step with what
+//! it waits for.
 
 use super::candidates::{can_run, input_types, is_view};
 use super::compiled::Blueprint;

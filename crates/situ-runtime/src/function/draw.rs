@@ -1,8 +1,9 @@
 //! Which streams of random numbers the ops of a call draw from.
 //!
-//! A random op has a stream from when it was traced. The first call of a trace draws from that very stream, call k from the one 2³² · k further; in
-//! a loop, the stream of a trip is a hash of that and of the trips of all loops around it. So no two draws of a program share a stream, but
-//! by a chance of about 2⁻⁶³ for each pair, and the same calls in the same order draw the same numbers on any device.
+//! A random op has a stream from when it was traced. The first call of a trace draws from that very stream,
+//! call k from the one 2³² · k further; in a loop, the stream of a trip is a hash of that and of the trips of
+//! all loops around it. So no two draws of a program share a stream, but by a chance of about 2⁻⁶³ for each
+//! pair, and the same calls in the same order draw the same numbers on any device.
 
 /// What a random op's own stream is changed by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +34,8 @@ impl Draw {
     }
 }
 
-/// A number from which every bit of another has its influence on every bit: the finalizer of SplitMix64, a bijection.
+/// A number from which every bit of another has its influence on every bit: the finalizer of SplitMix64, a
+/// bijection.
 fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 const MOVES_PER_NODE: u64 = 200;
 
 impl Blueprint {
-    /// Where its ops would run on another machine, and how long a call would take there, by the figures of a profile: peaks most
-    /// often, so times are the least that can be hoped for. What the function is given is on the machine's first CPU.
+    /// Where its ops would run on another machine, and how long a call would take there, by the figures of a
+    /// profile: peaks most often, so times are the least that can be hoped for. What the function is given is
+    /// on the machine's first CPU.
     pub fn plan_for(&self, profile: &Profile) -> Result<Answer> {
         let wrong =
             |why: String| Error::argument("plan_for", why, "give every device of the profile its figures");
@@ -68,7 +69,8 @@ impl Blueprint {
     }
 }
 
-/// Seconds of a node by a device's figures; of a branch the longer side, of a loop as many rounds as it is taken to go.
+/// Seconds of a node by a device's figures; of a branch the longer side, of a loop as many rounds as it is
+/// taken to go.
 fn seconds(graph: &Graph, node: &Node, figures: &Figures) -> f64 {
     let whole = |g: &Graph| -> f64 { g.nodes().iter().map(|n| seconds(g, n, figures)).sum() };
     match &node.content {

@@ -1,8 +1,8 @@
 //! Runs plans.
 //!
-//! One lane runs on the calling thread, without a lock or a hand-off; several have a worker each. A lane's progress is a
-//! counter, and a step waits until the counters it needs are far enough. The first failure stops every lane. A lane of a CPU that
-//! owns cores runs on those cores from its first step to its last.
+//! One lane runs on the calling thread, without a lock or a hand-off; several have a worker each. A lane's
+//! progress is a counter, and a step waits until the counters it needs are far enough. The first failure
+//! stops every lane. A lane of a CPU that owns cores runs on those cores from its first step to its last.
 
 use super::bind::Frame;
 use super::compiled::Outcome;
@@ -68,7 +68,8 @@ pub(crate) fn run<R: Recorder>(call: &Invocation<'_, R>) -> Result<Outcome> {
         let outputs = plan.outputs.iter().map(|(y, d)| frame.result(y, d)).collect::<Result<_>>()?;
         return Ok(Outcome { outputs, updates: Vec::new() });
     }
-    // A variable has no way back to what it was: it takes a value only when all went well that the call has done.
+    // A variable has no way back to what it was: it takes a value only when all went well that the call has
+    // done.
     frame.settle()?;
     let outputs = plan.outputs.iter().map(|(y, _)| frame.value(y)).collect::<Result<_>>()?;
     let updates = plan.updates.iter().map(|(v, y)| Ok((*v, frame.value(y)?))).collect::<Result<_>>()?;
@@ -181,8 +182,8 @@ impl<R: Recorder> Run<'_, R> {
 
     fn lanes(&self) -> Result<()> {
         let lanes = &self.plan.lanes;
-        // A lane that holds its device's threads may wait for another lane: all are had before the first begins, and in the
-        // order of the devices, so that two calls never wait for each other.
+        // A lane that holds its device's threads may wait for another lane: all are had before the first
+        // begins, and in the order of the devices, so that two calls never wait for each other.
         let mut held: SmallVec<[usize; 4]> = lanes.iter().filter_map(|lane| lane.within).collect();
         held.sort_unstable();
         let _turns: SmallVec<[MutexGuard<'_, ()>; 4]> =
@@ -223,7 +224,8 @@ impl<R: Recorder> Run<'_, R> {
     }
 
     fn lane(&self, index: LaneIndex, lane: &Lane, progress: &Progress) -> Result<()> {
-        // The end of a step is the beginning of the next, if that has nothing to wait for: a clock is read once for each.
+        // The end of a step is the beginning of the next, if that has nothing to wait for: a clock is read
+        // once for each.
         let mut since = 0;
         for step in &lane.steps {
             if !step.waits.is_empty() {
@@ -252,7 +254,8 @@ impl<R: Recorder> Run<'_, R> {
         if R::ON { self.call.recorder.now() } else { 0 }
     }
 
-    /// Runs a step, and tells the recorder, if there is one. It began at `since`, if that is no zero. Returns when it ended.
+    /// Runs a step, and tells the recorder, if there is one. It began at `since`, if that is no zero. Returns
+    /// when it ended.
     #[inline]
     fn recorded(&self, step: &Step, since: u64) -> Result<u64> {
         let start = if since == 0 { self.now() } else { since };
@@ -337,7 +340,8 @@ impl<R: Recorder> Run<'_, R> {
     fn host_memory<'a>(&self, to: &Operand, write: &Region<'a>, bytes: usize) -> Result<&'a mut [u8]> {
         let target = self.plan.buffers[to.buffer].device;
         let host = write.host().ok_or_else(|| transfer::unaddressable(self.plan.devices[target].id()))?;
-        // SAFETY: the buffer belongs to the steps of this copy until they are over, one after the other; readers wait for that.
+        // SAFETY: the buffer belongs to the steps of this copy until they are over, one after the other;
+        // readers wait for that.
         Ok(unsafe { std::slice::from_raw_parts_mut(host.as_ptr(), bytes) })
     }
 
@@ -375,7 +379,8 @@ impl<R: Recorder> Run<'_, R> {
                 }
             } else if self.plan.devices[source].is_host() {
                 let read = self.frame.region(from.buffer)?;
-                // SAFETY: the step that wrote the source is over, and no step writes to it while this one reads.
+                // SAFETY: the step that wrote the source is over, and no step writes to it while this one
+                // reads.
                 let data = unsafe { transfer::host_bytes(&read, bytes) };
                 let data = data.ok_or_else(|| transfer::unaddressable(self.plan.devices[source].id()))?;
                 self.device(target)?.upload(write, data)?;

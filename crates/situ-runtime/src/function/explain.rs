@@ -16,9 +16,11 @@ use std::fmt;
 /// Where an op runs, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodePlace {
-    /// The node that does it, in the graph that runs; of an op inside a condition or a loop, its number in that block.
+    /// The node that does it, in the graph that runs; of an op inside a condition or a loop, its number in
+    /// that block.
     pub node: NodeId,
-    /// The outermost condition or loop that it is inside of, and the block that it is in: `then`, `else`, `while` or `do`.
+    /// The outermost condition or loop that it is inside of, and the block that it is in: `then`, `else`,
+    /// `while` or `do`.
     pub inside: Option<(NodeId, &'static str)>,
     /// The op, as it was traced.
     pub name: &'static str,
@@ -43,8 +45,8 @@ impl NodePlace {
     }
 }
 
-/// The places of a graph's ops, in the order in which they run; ops that passes joined are listed one by one, and those inside a
-/// condition or a loop behind it.
+/// The places of a graph's ops, in the order in which they run; ops that passes joined are listed one by one,
+/// and those inside a condition or a loop behind it.
 pub(super) fn places(
     graph: &Graph,
     table: &Table,
@@ -116,7 +118,8 @@ pub struct ExplainedOp {
     pub place: NodePlace,
     /// When its kernel is expected to start, in seconds from the call.
     pub start: f64,
-    /// How long its kernel is expected to take. What is inside a condition or a loop is part of that one's time, and has none of its own.
+    /// How long its kernel is expected to take. What is inside a condition or a loop is part of that one's
+    /// time, and has none of its own.
     pub seconds: f64,
     /// The other devices that could run it.
     pub alternatives: Vec<Alternative>,
@@ -239,7 +242,8 @@ impl Blueprint {
 }
 
 impl Blueprint {
-    /// The costs that it was placed by, as a file of the placer's: its machine, its nodes and what each would take on each device.
+    /// The costs that it was placed by, as a file of the placer's: its machine, its nodes and what each would
+    /// take on each device.
     pub fn cost_graph(&self) -> situ_place::GraphFile {
         self.prediction.costed.problem.to_file()
     }
@@ -261,7 +265,8 @@ impl Explanation {
     }
 }
 
-/// The name of an op, what was asked for, and its device. Ops that run as one kernel stand under the first of them.
+/// The name of an op, what was asked for, and its device. Ops that run as one kernel stand under the first of
+/// them.
 fn columns((op, joined): (&ExplainedOp, bool)) -> [String; 3] {
     let place = &op.place;
     let asked = if place.requested.is_empty() { "-".to_string() } else { place.requested.to_string() };

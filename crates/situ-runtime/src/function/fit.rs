@@ -1,8 +1,9 @@
 //! A placement and a plan of it that fit the memory that there is.
 //!
-//! The placer goes by a model of memory; what a plan takes is known once it is packed, and beside what the device holds by
-//! then. So a plan that takes too much is made again with less for the placer to give; where the model has no answer that
-//! low, the largest results leave the device one after the other, until the plan fits.
+//! The placer goes by a model of memory; what a plan takes is known once it is packed, and beside what the
+//! device holds by then. So a plan that takes too much is made again with less for the placer to give; where
+//! the model has no answer that low, the largest results leave the device one after the other, until the plan
+//! fits.
 
 use super::assemble::{Dealt, assemble};
 use super::candidates::{Candidates, Scene};
@@ -66,7 +67,8 @@ pub(super) struct Fitting<'a> {
     pub(super) state: &'a State,
     pub(super) scene: &'a Scene<'a>,
     pub(super) captures: Vec<DeviceTensor>,
-    /// Copies of captured tensors that the plan has on other devices for good; their numbers follow on those of the captures.
+    /// Copies of captured tensors that the plan has on other devices for good; their numbers follow on those
+    /// of the captures.
     pub(super) replicas: Vec<Replica>,
     /// Copies that the plan has so far, those inside of branches included.
     pub(super) copies: usize,
@@ -79,8 +81,8 @@ pub(super) struct Fitting<'a> {
 }
 
 impl Fitting<'_> {
-    /// A plan within the limits if there is one. Where there is none, the plan that a call will refuse with a report of what
-    /// is missing.
+    /// A plan within the limits if there is one. Where there is none, the plan that a call will refuse with a
+    /// report of what is missing.
     pub(super) fn planned(
         &mut self,
         graph: &Graph,
@@ -115,8 +117,8 @@ impl Fitting<'_> {
         Ok((self.plan(graph, &placed)?, placed))
     }
 
-    /// A plan that fits, by giving the placer less than there is where its plans take more than it thought. Marks the devices
-    /// that were too full.
+    /// A plan that fits, by giving the placer less than there is where its plans take more than it thought.
+    /// Marks the devices that were too full.
     fn within_the_model(
         &mut self,
         graph: &Graph,
@@ -141,7 +143,8 @@ impl Fitting<'_> {
             for (device, &missing) in missing.iter().enumerate() {
                 let (1.., Some(free)) = (missing, &mut free[device]) else { continue };
                 full[device] = true;
-                // Less than this placement takes, by what is missing, and by more each time: packing has its own overhead.
+                // Less than this placement takes, by what is missing, and by more each time: packing has its
+                // own overhead.
                 let prediction = &placed.prediction;
                 let limit = prediction.costed.problem.devices()[device].memory.unwrap_or(*free);
                 let unused = (limit - prediction.placement.peak_memory[device]).max(0.0);
@@ -151,8 +154,8 @@ impl Fitting<'_> {
         Ok(None)
     }
 
-    /// A plan that fits, by keeping the largest results off the devices that are too full: one, then two, four, all that can
-    /// be elsewhere.
+    /// A plan that fits, by keeping the largest results off the devices that are too full: one, then two,
+    /// four, all that can be elsewhere.
     fn with_results_elsewhere(
         &mut self,
         graph: &Graph,

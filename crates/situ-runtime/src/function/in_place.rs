@@ -1,14 +1,15 @@
 //! Results written over an operand that nobody reads any more: one buffer instead of two.
 //!
-//! The operand must be all of a buffer of the arena, last touched by the step that writes, and touched by that step's lane only; and
-//! the kernel must say that it can.
+//! The operand must be all of a buffer of the arena, last touched by the step that writes, and touched by
+//! that step's lane only; and the kernel must say that it can.
 
 use super::arena::Life;
 use super::plan::{Action, Buffer, BufferIndex, Lane, Memory, Operand};
 use crate::logical::LogicalDevice;
 use std::sync::Arc;
 
-/// Smaller buffers are left apart: they cost next to nothing, and a kernel that works in place takes a little longer.
+/// Smaller buffers are left apart: they cost next to nothing, and a kernel that works in place takes a little
+/// longer.
 const WORTHWHILE: usize = 4096;
 
 /// Joins buffers, and gives for each the one that it is now.

@@ -1,4 +1,5 @@
-//! From nodes on devices to steps: every launch, every copy, every view made dense, in an order that respects what they read.
+//! From nodes on devices to steps: every launch, every copy, every view made dense, in an order that respects
+//! what they read.
 
 use super::candidates::{input_types, is_view};
 use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand};
@@ -21,7 +22,8 @@ pub(crate) struct Draft {
     pub(crate) source: Source,
     pub(crate) reads: Vec<BufferIndex>,
     pub(crate) writes: Vec<BufferIndex>,
-    /// Seconds its device's model says, whatever the device's price: for sharing steps among lanes, and for judging the model.
+    /// Seconds its device's model says, whatever the device's price: for sharing steps among lanes, and for
+    /// judging the model.
     pub(crate) seconds: f64,
     pub(crate) checks: bool,
 }
@@ -63,14 +65,15 @@ impl<'a> Reader<'a> {
 
 /// What lowering asks of whoever compiles.
 pub(crate) trait Host {
-    /// The plan of a block, which takes its arguments on one device, and gives its results there or `ends` as it says.
+    /// The plan of a block, which takes its arguments on one device, and gives its results there or `ends` as
+    /// it says.
     fn nest(&mut self, graph: &Graph, device: DeviceIndex, ends: Ends) -> Result<Nested>;
 
     /// The number of the next copy, among all copies of the outermost plan.
     fn number_copy(&mut self) -> usize;
 
-    /// A copy of a captured tensor on another device, made once and for all calls: the number of the captured tensor that it
-    /// is from then on; `None` where it must be copied at each call.
+    /// A copy of a captured tensor on another device, made once and for all calls: the number of the captured
+    /// tensor that it is from then on; `None` where it must be copied at each call.
     fn replicate(&mut self, capture: usize, reader: Reader<'_>, device: DeviceIndex)
     -> Result<Option<usize>>;
 
@@ -99,8 +102,8 @@ pub(crate) struct Lowering<'a> {
     dense: HashMap<(Value, DeviceIndex), Operand>,
 }
 
-/// Lowers a graph whose nodes have been assigned, in an order in which each comes after what it reads. `variables` are the
-/// devices the graph's variables live on, `ends` says how its results are left.
+/// Lowers a graph whose nodes have been assigned, in an order in which each comes after what it reads.
+/// `variables` are the devices the graph's variables live on, `ends` says how its results are left.
 pub(crate) fn lower(
     graph: &Graph,
     devices: &[Arc<LogicalDevice>],
@@ -169,7 +172,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// What leaves the call as a small part of a large buffer leaves as a copy, so that it does not hold the buffer.
+    /// What leaves the call as a small part of a large buffer leaves as a copy, so that it does not hold the
+    /// buffer.
     fn compact(&mut self, value: Value, operand: Operand) -> Result<Operand> {
         let Buffer { device, bytes, .. } = self.buffers[operand.buffer];
         let ty = TensorType::new(operand.dtype, *operand.layout.shape());
@@ -244,7 +248,8 @@ impl Lowering<'_> {
         Ok(vec![Operand { layout, ..base }])
     }
 
-    /// What a view looks at, dense: where it is, or on the host where its device can't hold that much in one piece.
+    /// What a view looks at, dense: where it is, or on the host where its device can't hold that much in one
+    /// piece.
     fn dense_base(&mut self, value: Value, base: Operand, id: NodeId) -> Result<Operand> {
         let device = self.buffers[base.buffer].device;
         let bytes = self.graph.type_of(value).bytes();

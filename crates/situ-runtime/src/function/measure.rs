@@ -1,4 +1,5 @@
-//! What a function's steps were measured to take: it replaces what the cost model says, and may call for another placement.
+//! What a function's steps were measured to take: it replaces what the cost model says, and may call for
+//! another placement.
 
 use super::costing::Costed;
 use super::place::{Prediction, moves};
@@ -19,7 +20,8 @@ const WORTHWHILE: f64 = 0.03;
 /// A change of the expected time by less than this share is none.
 const NOTICEABLE: f64 = 0.05;
 
-/// Whether a call is measured. Where nothing could be placed elsewhere, only the first ones are, to correct what is expected.
+/// Whether a call is measured. Where nothing could be placed elsewhere, only the first ones are, to correct
+/// what is expected.
 pub(super) fn is_sampled(call: u64, has_choice: bool) -> bool {
     call < FIRST || (has_choice && call.is_multiple_of(THEN_ONE_IN))
 }
@@ -36,8 +38,8 @@ pub struct Measured {
     looked_at: Option<f64>,
 }
 
-/// The last few samples, of which the median counts: a first call that fills caches and compiles shaders is outvoted, and what
-/// changes is followed within three.
+/// The last few samples, of which the median counts: a first call that fills caches and compiles shaders is
+/// outvoted, and what changes is followed within three.
 #[derive(Clone, Debug, Default)]
 struct Estimate {
     last: SmallVec<[f64; FIRST as usize]>,
@@ -67,7 +69,8 @@ impl Measured {
         self.nodes.get(&(node, device))?.median()
     }
 
-    /// Seconds that each device works in a call of the plan: of launches that were measured what they took, of others what was expected.
+    /// Seconds that each device works in a call of the plan: of launches that were measured what they took,
+    /// of others what was expected.
     pub(super) fn busy(&self, plan: &Plan) -> Vec<(DeviceId, f64)> {
         let mut sums: Vec<(DeviceId, f64)> = Vec::new();
         let mut known: HashSet<(NodeId, usize)> = HashSet::new();
@@ -136,7 +139,8 @@ impl Measured {
         problem
     }
 
-    /// What the plan is expected to take by what was measured of its steps and of this call (`wall` seconds as a whole), and whether another placement would save enough.
+    /// What the plan is expected to take by what was measured of its steps and of this call (`wall` seconds
+    /// as a whole), and whether another placement would save enough.
     pub(super) fn judge(
         &mut self,
         prediction: &Prediction,

@@ -1,9 +1,10 @@
 //! Functions: a graph compiled into a plan, and the plan run.
 //!
-//! `simplify` runs the passes, `candidates` says which devices may run each node, `costing` and `place` choose among them, `lower`
-//! writes out every launch and copy, `blocks` places what is inside conditions and loops, `assemble` and `arena` give each step its lane and each buffer its place, and `execute` runs
-//! the result: on the calling thread where one CPU does everything, else with a worker for each lane.
-//! Promises: a plan's memory is reserved whole before its first step; a failed call changes no variable; nothing is moved
+//! `simplify` runs the passes, `candidates` says which devices may run each node, `costing` and `place`
+//! choose among them, `lower` writes out every launch and copy, `blocks` places what is inside conditions and
+//! loops, `assemble` and `arena` give each step its lane and each buffer its place, and `execute` runs the
+//! result: on the calling thread where one CPU does everything, else with a worker for each lane. Promises: a
+//! plan's memory is reserved whole before its first step; a failed call changes no variable; nothing is moved
 //! that is not a step of the plan.
 
 mod announce;

@@ -42,8 +42,8 @@ pub(super) fn moves(nodes: usize) -> u64 {
     (nodes as u64 * MOVES_PER_NODE).min(MOST_MOVES)
 }
 
-/// Places a graph by a rule, beginning from a placement of the same nodes for other sizes, if there is one. `Ok(None)` where no placement
-/// keeps the memory limits.
+/// Places a graph by a rule, beginning from a placement of the same nodes for other sizes, if there is one.
+/// `Ok(None)` where no placement keeps the memory limits.
 pub(crate) fn place(
     graph: &Graph,
     devices: &[Arc<LogicalDevice>],

@@ -67,10 +67,11 @@ pub(crate) enum Action {
         outputs: Vec<Operand>,
         workspace: Option<BufferIndex>,
     },
-    /// Asks a queue for the bytes of a copy to the host, in its turn among launches; [`Action::Copy`] of the same `number` waits for them.
+    /// Asks a queue for the bytes of a copy to the host, in its turn among launches; [`Action::Copy`] of the
+    /// same `number` waits for them.
     Ask { from: Operand, to: Operand, number: usize, sent: usize },
-    /// Copies a dense tensor to a buffer on another device, for the node `reader`; `number` is its place in the book of the outermost plan, `sent` the
-    /// place of the bytes if they were asked for before.
+    /// Copies a dense tensor to a buffer on another device, for the node `reader`; `number` is its place in
+    /// the book of the outermost plan, `sent` the place of the bytes if they were asked for before.
     Copy { from: Operand, to: Operand, number: usize, reader: NodeId, sent: Option<usize> },
     /// Runs one of two plans on `inputs`, by the first of them.
     Cond { then: Box<Nested>, otherwise: Box<Nested>, inputs: Vec<Operand>, outputs: Vec<Operand> },
@@ -135,7 +136,8 @@ pub(crate) struct Step {
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     pub(crate) steps: Vec<Step>,
-    /// The device on whose own threads the lane runs as a whole, if that device has threads and this is its only lane.
+    /// The device on whose own threads the lane runs as a whole, if that device has threads and this is its
+    /// only lane.
     pub(crate) within: Option<DeviceIndex>,
 }
 
@@ -169,7 +171,8 @@ pub(crate) struct Plan {
     pub(crate) lanes: Vec<Lane>,
     /// Results, and what each depends on.
     pub(crate) outputs: Vec<(Yield, Depends)>,
-    /// New values of variables, by the variables' numbers. They are given only when every check of the call has come out well.
+    /// New values of variables, by the variables' numbers. They are given only when every check of the call
+    /// has come out well.
     pub(crate) updates: Vec<(usize, Yield)>,
     pub(crate) checks: usize,
     /// The tensors whose own open checks count for anything in the call.

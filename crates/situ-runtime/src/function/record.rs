@@ -45,7 +45,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// The events of one step: its wait, if it had to, and itself. `name` is what the step's action is called.
+    /// The events of one step: its wait, if it had to, and itself. `name` is what the step's action is
+    /// called.
     pub(super) fn of(
         step: &super::StepDescription,
         name: &'static str,
@@ -109,7 +110,8 @@ pub(crate) trait Recorder: Sync {
     fn taken(&self, devices: &[Arc<LogicalDevice>], used: &[usize]) {
         let _ = (devices, used);
     }
-    /// Where the device is to say how long a launch took, by the number of the step; `None`: nobody wants to know.
+    /// Where the device is to say how long a launch took, by the number of the step; `None`: nobody wants to
+    /// know.
     #[inline]
     fn timing(&self, step: usize) -> Option<&Arc<Timing>> {
         let _ = step;

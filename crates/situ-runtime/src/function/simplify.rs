@@ -1,4 +1,5 @@
-//! The passes of `situ-ir`, with what they need of a runtime: kernels that run ops on constants, and the devices at hand.
+//! The passes of `situ-ir`, with what they need of a runtime: kernels that run ops on constants, and the
+//! devices at hand.
 
 use crate::able;
 use crate::config::Table;
@@ -33,10 +34,11 @@ pub(crate) fn simplify(
     Ok(Simplified { graph, captures, reports, folded })
 }
 
-/// Joins ops where that takes no device out of the choice: wherever the parts run, the whole does. `call` is what the scopes around the
-/// call ask for.
+/// Joins ops where that takes no device out of the choice: wherever the parts run, the whole does. `call` is
+/// what the scopes around the call ask for.
 ///
-/// Where a scope names devices that have it, no other is asked: it is not opened for this, and what it lacks is of no concern.
+/// Where a scope names devices that have it, no other is asked: it is not opened for this, and what it lacks
+/// is of no concern.
 pub(crate) fn join(
     table: &Table,
     graph: &Graph,
@@ -87,7 +89,8 @@ impl OnDevices<'_> {
         }
     }
 
-    /// The one device on which all captured inputs are; made ones are made there too. Nothing is moved for this.
+    /// The one device on which all captured inputs are; made ones are made there too. Nothing is moved for
+    /// this.
     fn home(&self, inputs: &[Constant<'_>]) -> Option<DeviceId> {
         let mut home = None;
         for input in inputs {

@@ -1,4 +1,5 @@
-//! Threads that run the lanes of plans. They are kept for the next call, and there are as many as lanes ever ran at once.
+//! Threads that run the lanes of plans. They are kept for the next call, and there are as many as lanes ever
+//! ran at once.
 
 use situ_core::Process;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -73,8 +74,8 @@ fn start() -> Option<Sender<Job>> {
     std::thread::Builder::new().name("situ-lane".to_string()).spawn(work).ok().map(|_| sender)
 }
 
-/// Calls `work(0)` to `work(parts − 1)`, all at once: part 0 on this thread, the others on workers. Returns when all are
-/// done; false, with nothing begun, where the system has no threads for them.
+/// Calls `work(0)` to `work(parts − 1)`, all at once: part 0 on this thread, the others on workers. Returns
+/// when all are done; false, with nothing begun, where the system has no threads for them.
 pub(crate) fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) -> bool {
     let mut crew = Vec::with_capacity(parts.saturating_sub(1));
     while crew.len() + 1 < parts {

@@ -1,4 +1,5 @@
-//! Why a device can't run an op or hold a tensor, and what that becomes: the reason of a fallback, or an error.
+//! Why a device can't run an op or hold a tensor, and what that becomes: the reason of a fallback, or an
+//! error.
 
 use super::Facts;
 use situ_core::error::{NoKernel, TooLarge};
@@ -46,7 +47,8 @@ impl Lacking {
     }
 }
 
-/// The error where no visible device can do it: of the first that could but for the size, else that there is no kernel.
+/// The error where no visible device can do it: of the first that could but for the size, else that there is
+/// no kernel.
 #[cold]
 pub(super) fn nobody(facts: &impl Facts) -> Error {
     let of_size = |device: usize| match facts.able(device) {

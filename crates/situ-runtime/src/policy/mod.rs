@@ -1,9 +1,10 @@
-//! Where something may be, and why: the one place that decides it, for eager ops, the ops of functions and host data.
+//! Where something may be, and why: the one place that decides it, for eager ops, the ops of functions and
+//! host data.
 //!
-//! Pure: from a request, the configuration and what each device can do to candidates with a reason, or to the error that says why
-//! there are none. No device is opened here, no lock taken, nothing weighed. What a device can do is asked of [`Facts`], and only
-//! where the answer matters: asking may open a GPU that nobody needs. Who weighs candidates: `choose.rs` eagerly, `situ-place` in
-//! functions.
+//! Pure: from a request, the configuration and what each device can do to candidates with a reason, or to the
+//! error that says why there are none. No device is opened here, no lock taken, nothing weighed. What a
+//! device can do is asked of [`Facts`], and only where the answer matters: asking may open a GPU that nobody
+//! needs. Who weighs candidates: `choose.rs` eagerly, `situ-place` in functions.
 //!
 //! The rules are the table in ARCHITECTURE.md, under "The placement policy". A test runs every row of it.
 
@@ -62,7 +63,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) rule: PlacementRule,
     /// The policy of the scope, or else of the configuration.
     pub(crate) fallback: Policy,
-    /// Where it stays without a scope, if that is settled: host data with the host, an op under `Manual` with its largest input.
+    /// Where it stays without a scope, if that is settled: host data with the host, an op under `Manual` with
+    /// its largest input.
     pub(crate) home: Option<Home>,
     /// Whether the first that can will do: then the devices behind it are not asked.
     pub(crate) first: bool,
@@ -131,7 +133,8 @@ pub(crate) fn by_name<F: Facts>(request: &Request, facts: &F) -> Result<usize> {
     })
 }
 
-/// The candidates that are left when devices were tried and had no memory; `None` where they were asked for, or nobody else can.
+/// The candidates that are left when devices were tried and had no memory; `None` where they were asked for,
+/// or nobody else can.
 pub(crate) fn after_full<F: Facts>(ask: &Ask<'_>, facts: &F) -> Option<Found<F::Means>> {
     let full = *ask.full.first()?;
     if !ask.request.spec.is_empty() || ask.rule == PlacementRule::Manual {
@@ -141,7 +144,8 @@ pub(crate) fn after_full<F: Facts>(ask: &Ask<'_>, facts: &F) -> Option<Found<F::
     Some(Found { reason: Some(Reason::MemoryLimit { full }), ..found })
 }
 
-/// The type of device that a request names; an error where it can mean none of this process, whatever the policy.
+/// The type of device that a request names; an error where it can mean none of this process, whatever the
+/// policy.
 pub(crate) fn check(request: &Request, facts: &impl Facts) -> Result<Option<DeviceKind>> {
     let spec = &request.spec;
     let is_local = spec.job.as_ref().is_none_or(|job| job.as_str() == "localhost")

@@ -57,8 +57,8 @@ impl Facts for Sketch<'_> {
     }
 }
 
-/// The candidates, and why; what an eager op, a function and data do with the answer is done here, too: where one is full that was
-/// chosen, the next is asked for.
+/// The candidates, and why; what an eager op, a function and data do with the answer is done here, too: where
+/// one is full that was chosen, the next is asked for.
 fn decided(row: &Row, of: &str, ask: Ask<'_>) -> Result<(Vec<DeviceId>, Option<Reason>)> {
     let facts = Sketch(row);
     let ids = |found: &Found<()>| found.devices.iter().map(|(d, ())| facts.id(*d)).collect::<Vec<_>>();

@@ -148,7 +148,8 @@ pub struct CopyEntry {
     pub end: u64,
 }
 
-/// Data, or an op inside a condition or a loop, that is not where it was asked to be. Other ops say it in their own entries.
+/// Data, or an op inside a condition or a loop, that is not where it was asked to be. Other ops say it in
+/// their own entries.
 #[derive(Clone, Debug)]
 pub struct FallbackEntry {
     /// The device that was asked for.

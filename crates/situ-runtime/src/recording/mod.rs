@@ -1,9 +1,10 @@
 //! Recording what a program does, for as long as somebody wants to know.
 //!
-//! Off, there is nothing but one relaxed load at each eager op, booked copy and call of a function. On, a call of a function writes
-//! its times to slots of its own, one for each step, without a lock; the slots are handed over whole when the call ends.
-//! Promises: memory is bounded (the oldest entries go, and are counted); what is recorded says where, when, why and at which line.
-//! Leaves to others: making sense of it (`situ-observe`).
+//! Off, there is nothing but one relaxed load at each eager op, booked copy and call of a function. On, a
+//! call of a function writes its times to slots of its own, one for each step, without a lock; the slots are
+//! handed over whole when the call ends. Promises: memory is bounded (the oldest entries go, and are
+//! counted); what is recorded says where, when, why and at which line. Leaves to others: making sense of it
+//! (`situ-observe`).
 
 mod entry;
 mod session;

@@ -1,4 +1,5 @@
-//! The times of one call's steps. Each step is run by one lane, once, so each slot has one writer and needs no lock.
+//! The times of one call's steps. Each step is run by one lane, once, so each slot has one writer and needs
+//! no lock.
 
 use super::entry::MemoryEntry;
 use super::nanoseconds;
@@ -27,7 +28,8 @@ pub struct StepTimes {
     pub begins: u64,
     /// When the host was done with it.
     pub ends: u64,
-    /// Of a step that asks for bytes ahead: whether it has waited for them and copied them, because the device can't be asked.
+    /// Of a step that asks for bytes ahead: whether it has waited for them and copied them, because the
+    /// device can't be asked.
     pub copied: bool,
 }
 

@@ -34,7 +34,8 @@ fn assert_values(session: &Session, expected: &[Array], kind: DeviceKind) {
     }
 }
 
-/// Runs the program on `device` with ever more allocations allowed, until it needs no more. Gives how many it needs.
+/// Runs the program on `device` with ever more allocations allowed, until it needs no more. Gives how many it
+/// needs.
 fn every_failure(runtime: &Runtime, device: DeviceId, fail_after: &dyn Fn(Option<usize>)) -> usize {
     let expected = expected();
     let logical = runtime.list_logical_devices(Some(device.kind)).into_iter().find(|d| d.id() == device);

@@ -1,4 +1,5 @@
-//! Copies from one device to another, neither of which is the host: directly where they share their hardware, else through the host.
+//! Copies from one device to another, neither of which is the host: directly where they share their hardware,
+//! else through the host.
 
 use situ_core::{DeviceId, Result};
 use situ_runtime::{Cause, Entry, LogicalConfig, Route, Runtime};

@@ -1,4 +1,5 @@
-//! The rows of the table in ARCHITECTURE.md on simulated devices: as an eager op, in a function, as host data, as a move by name.
+//! The rows of the table in ARCHITECTURE.md on simulated devices: as an eager op, in a function, as host
+//! data, as a move by name.
 
 use crate::listening::Heard;
 use situ_core::{DType, DeviceId, DeviceKind, Error, Policy, Reason, Result};

@@ -119,8 +119,8 @@ fn devices_that_ask_each_other_for_room_at_the_same_time_do_not_wait_for_ever() 
             let runtime = &runtime;
             scope.spawn(move || {
                 with_runtime(runtime, || {
-                    // Both can't have it at once, so some of these fail. Who had it often leaves it to the other, which may have been
-                    // kept from its core meanwhile.
+                    // Both can't have it at once, so some of these fail. Who had it often leaves it to the
+                    // other, which may have been kept from its core meanwhile.
                     let tries = (0..10_000_000).filter(|_| untouched(name, LIMIT / 10 * 6).is_ok());
                     tries.take(1000).count()
                 })

@@ -1,7 +1,9 @@
-//! What the tapes of a thread have recorded: one list for all of them, of which each tape owns the end from its start on.
+//! What the tapes of a thread have recorded: one list for all of them, of which each tape owns the end from
+//! its start on.
 //!
-//! A tensor handle carries its place in the list, so that recording needs no search: an op is recorded if an input's place is in the
-//! current list. The list ends with the last tape, and places in an ended list mean nothing.
+//! A tensor handle carries its place in the list, so that recording needs no search: an op is recorded if an
+//! input's place is in the current list. The list ends with the last tape, and places in an ended list mean
+//! nothing.
 
 use crate::scope::line_of;
 use crate::tensor::Tensor;
@@ -17,11 +19,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Node {
     log: u32,
-    /// The record, and the output in the last three bits; where these are all ones, the position in the log's list of further outputs.
+    /// The record, and the output in the last three bits; where these are all ones, the position in the log's
+    /// list of further outputs.
     index: u32,
 }
 
-/// The bits of a place that say which output it is. Nearly every op has one output, so that a place is no larger than it must be.
+/// The bits of a place that say which output it is. Nearly every op has one output, so that a place is no
+/// larger than it must be.
 const OUTPUT_BITS: u32 = 3;
 
 /// What the bits say of outputs that they can't number.
@@ -266,7 +270,8 @@ pub(super) fn end() {
             held.variables.clear();
             held.further.clear();
             drop(held);
-            // Dropping tensors gives memory back, which must not find the log borrowed. The list's own memory is kept.
+            // Dropping tensors gives memory back, which must not find the log borrowed. The list's own memory
+            // is kept.
             records.clear();
             let _ = LOG.try_with(|held| held.borrow_mut().records = records);
         }

@@ -1,13 +1,13 @@
 //! The tape: gradients of what was computed while it ran.
 //!
-//! A tape records the ops of its thread that touch a watched tensor, or a variable. Inside a function that is being traced
-//! it records the trace's values, and the gradients become part of the same graph. Tapes nest: gradients computed while an outer
-//! tape runs are recorded by it, which is how higher derivatives are made.
+//! A tape records the ops of its thread that touch a watched tensor, or a variable. Inside a function that is
+//! being traced it records the trace's values, and the gradients become part of the same graph. Tapes nest:
+//! gradients computed while an outer tape runs are recorded by it, which is how higher derivatives are made.
 //!
-//! Promises: an op without a watched input is not recorded; a gradient op has the scope and the source line of the op it is
-//! the gradient of (none, if that had none), whatever scope is around the call of [`Tape::gradient`]; sums of gradients by a variable
-//! are made where the variable lives.
-//! Leaves to others: the rules (`situ-ir`), where ops without a scope run (`situ-runtime`).
+//! Promises: an op without a watched input is not recorded; a gradient op has the scope and the source line
+//! of the op it is the gradient of (none, if that had none), whatever scope is around the call of
+//! [`Tape::gradient`]; sums of gradients by a variable are made where the variable lives. Leaves to others:
+//! the rules (`situ-ir`), where ops without a scope run (`situ-runtime`).
 
 mod log;
 mod walk;
@@ -103,8 +103,8 @@ impl Tape {
         Tape { log, start, persistent, ended: Cell::new(false), _not_send: PhantomData }
     }
 
-    /// The same tensor, watched: what is computed from the result is recorded. Variables need no watching: reading one while a tape
-    /// runs is enough.
+    /// The same tensor, watched: what is computed from the result is recorded. Variables need no watching:
+    /// reading one while a tape runs is enough.
     #[track_caller]
     pub fn watch(&self, tensor: &Tensor) -> Result<Tensor> {
         if !tensor.dtype().is_float() {
@@ -119,7 +119,8 @@ impl Tape {
         Ok(log::watch(self.log, tensor))
     }
 
-    /// The gradient of `target` (of the sum of its elements, if it has several) by one source; `None` if it does not depend on it.
+    /// The gradient of `target` (of the sum of its elements, if it has several) by one source; `None` if it
+    /// does not depend on it.
     pub fn gradient<'s>(&self, target: &Tensor, source: impl Into<Source<'s>>) -> Result<Option<Tensor>> {
         let source: Source<'s> = source.into();
         Ok(self.gradients(target, [source])?.pop().flatten())

@@ -60,7 +60,8 @@ fn the_condition_and_the_body_of_a_loop_may_make_constants() -> Result<()> {
     })
 }
 
-/// Halves what is even and makes 3x + 1 of what is odd until 1 is left, for at most `most` steps if `limited`.
+/// Halves what is even and makes 3x + 1 of what is odd until 1 is left, for at most `most` steps if
+/// `limited`.
 fn steps(x: &Tensor, limited: &Tensor, most: i32) -> Result<Vec<Tensor>> {
     cond(
         limited,

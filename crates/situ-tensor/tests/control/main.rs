@@ -11,7 +11,8 @@ use situ_tensor::{Tensor, tensor, with_device, with_runtime};
 use situ_testkit::machines::{cpu, cpu_and, shared_cpu_and_gpu};
 use situ_testkit::simulated::SimulatedGpu;
 
-/// Runs a test with all that has no scope on the CPU, on a simulated GPU, and on the machine's GPU if it has one.
+/// Runs a test with all that has no scope on the CPU, on a simulated GPU, and on the machine's GPU if it has
+/// one.
 fn everywhere(test: impl Fn() -> Result<()>) -> Result<()> {
     let on = |runtime: &Runtime, device: &str| with_runtime(runtime, || with_device(device, &test));
     on(&cpu(), "/CPU:0")?;

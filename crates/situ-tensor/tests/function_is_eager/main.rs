@@ -1,10 +1,12 @@
-//! A function computes what its ops compute one by one on the same device: random programs with decisions and loops, on every
-//! dtype, with NaN, infinities and signed zeros.
+//! A function computes what its ops compute one by one on the same device: random programs with decisions and
+//! loops, on every dtype, with NaN, infinities and signed zeros.
 //!
-//! On the CPU to the bit. On a GPU, whose driver may contract a product and a sum, numbers may differ by a few units in the last
-//! place; which are NaN, infinite or a zero of which sign may not, and digits that cancel are not excused.
+//! On the CPU to the bit. On a GPU, whose driver may contract a product and a sum, numbers may differ by a
+//! few units in the last place; which are NaN, infinite or a zero of which sign may not, and digits that
+//! cancel are not excused.
 //!
-//! `SITU_PROGRAMS` and `SITU_GPU_PROGRAMS` say how many programs are tried (`make soak` sets them), `SITU_PROGRAM` names one seed.
+//! `SITU_PROGRAMS` and `SITU_GPU_PROGRAMS` say how many programs are tried (`make soak` sets them),
+//! `SITU_PROGRAM` names one seed.
 
 mod program;
 
@@ -19,7 +21,8 @@ use std::ops::Range;
 
 /// Units in the last place that a GPU's number may be off.
 const UNITS: u64 = 4;
-/// Units of f64 in one of f32: GPUs have no f64, and what is off there is off by units of f32 when it is cast.
+/// Units of f64 in one of f32: GPUs have no f64, and what is off there is off by units of f32 when it is
+/// cast.
 const UNITS_OF_F64: u64 = 1 << 29;
 
 fn seeds(variable: &str, normally: u64) -> Range<u64> {

@@ -1,6 +1,8 @@
-//! Random programs of ops, decisions and loops on values of every dtype, with NaN, infinities and signed zeros among them.
+//! Random programs of ops, decisions and loops on values of every dtype, with NaN, infinities and signed
+//! zeros among them.
 //!
-//! A step that does not fit its operands is left out, by types alone: the same steps are left out wherever a program runs.
+//! A step that does not fit its operands is left out, by types alone: the same steps are left out wherever a
+//! program runs.
 
 use situ_core::{DType, Result, Scalar, Shape};
 use situ_ir::ops::{Binary, BinaryKind, Fill, ReduceKind, Unary, UnaryKind};

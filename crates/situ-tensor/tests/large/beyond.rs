@@ -1,4 +1,5 @@
-//! What no buffer of a GPU holds is placed elsewhere, says so, and is right: arguments, results, and what is between them.
+//! What no buffer of a GPU holds is placed elsewhere, says so, and is right: arguments, results, and what is
+//! between them.
 
 use situ_core::{DType, DeviceKind, Policy, Reason, Result};
 use situ_tensor::{Function, Tensor, fallback_policy, full, tensor, with_device, with_runtime};

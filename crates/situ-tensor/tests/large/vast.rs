@@ -1,4 +1,5 @@
-//! More than 2³¹ elements on the CPU: bytes, whose places no 32-bit number holds. Some GiB of memory and minutes: `SITU_LARGE=all` only.
+//! More than 2³¹ elements on the CPU: bytes, whose places no 32-bit number holds. Some GiB of memory and
+//! minutes: `SITU_LARGE=all` only.
 
 use situ_core::{DType, Error, Result};
 use situ_runtime::Runtime;

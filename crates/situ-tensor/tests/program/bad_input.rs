@@ -1,4 +1,5 @@
-//! A table of wrong calls. Each returns an error that names the op and its operands; none panics, on any device.
+//! A table of wrong calls. Each returns an error that names the op and its operands; none panics, on any
+//! device.
 
 use situ_core::{DType, Result};
 use situ_ir::ops::ReduceKind;

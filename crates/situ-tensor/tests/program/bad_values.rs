@@ -62,7 +62,8 @@ const TABLE: &[(Call, &str, usize, Fault)] = &[
     (|| tensor([1i32, 2, 3])?.div(&tensor([1i32, 1, 0])?), "div", 2, Fault::DivisionByZero),
     (|| tensor([1i32, 2, 3])?.rem(&tensor(0i32)?), "rem", 0, Fault::DivisionByZero),
     (
-        // Beyond one task and one workgroup: the first of several is named, whichever thread finds its own first.
+        // Beyond one task and one workgroup: the first of several is named, whichever thread finds its own
+        // first.
         || {
             let mut divisors = vec![1i32; 300_000];
             (divisors[70_001], divisors[200_000], divisors[299_999]) = (0, 0, 0);

@@ -61,7 +61,8 @@ fn ranges_end_before_their_end() -> Result<()> {
         assert_eq!(range(i64::MIN, most, most)?.to_vec::<i64>()?, [i64::MIN, -1, most - 1]);
         assert_eq!(arange(256, DType::U8)?.to_vec::<u8>()?.last(), Some(&255));
         assert_eq!(arange(0, DType::U8)?.elements(), 0);
-        // Steps that vanish beside where they begin: every element is before the end, and the count is found without counting.
+        // Steps that vanish beside where they begin: every element is before the end, and the count is found
+        // without counting.
         let long = range(1e8f32, 1e8 + 80.0, 1.0)?.to_vec::<f32>()?;
         assert!(long.iter().all(|&v| v < 1e8 + 80.0) && long.len() > 70, "{}", long.len());
         Ok(())

@@ -1,5 +1,5 @@
-//! One function called with many shapes: what is reused of the first compile gives what compiling anew gives, to the bit, and is not
-//! reused where it would not.
+//! One function called with many shapes: what is reused of the first compile gives what compiling anew gives,
+//! to the bit, and is not reused where it would not.
 
 mod buckets;
 mod programs;
@@ -25,7 +25,8 @@ fn quiet(runtime: &Runtime) {
     runtime.set_listener(Some(Box::new(|_| {})));
 }
 
-/// Calls one function with every list of arguments in turn and a new one with each; gives how often the one was traced.
+/// Calls one function with every list of arguments in turn and a new one with each; gives how often the one
+/// was traced.
 fn alike(make: impl Fn() -> Function, calls: &[Vec<Tensor>]) -> Result<usize> {
     let one = make();
     for inputs in calls {

@@ -6,7 +6,8 @@ use situ_tensor::{Function, Tape, Tensor, cond, constant, ones, tensor, where_, 
 use situ_testkit::machines::cpu;
 use situ_testkit::numbers::Noise;
 
-/// A step of a program on values that broadcast with each other whatever the sizes: `[b, c]`, `[1, c]`, `[b, 1]`, `[c]` and `[]`.
+/// A step of a program on values that broadcast with each other whatever the sizes: `[b, c]`, `[1, c]`,
+/// `[b, 1]`, `[c]` and `[]`.
 #[derive(Clone, Debug)]
 enum Step {
     Unary(usize, usize),

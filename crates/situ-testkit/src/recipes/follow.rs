@@ -17,7 +17,8 @@ impl Recipe {
         self.given.iter().map(data).collect()
     }
 
-    /// Runs the steps on values, and sets the variables. `given` and `variables` are in the order of [`Recipe::given`].
+    /// Runs the steps on values, and sets the variables. `given` and `variables` are in the order of
+    /// [`Recipe::given`].
     pub fn follow(&self, given: &[Tensor], variables: &[Variable], scoped: bool) -> Result<Vec<Tensor>> {
         let (mut next, mut held) = (given.iter(), variables.iter());
         let missing = || Error::argument("recipe", "it was given too few tensors", "give one for each");

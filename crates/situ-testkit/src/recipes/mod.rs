@@ -1,8 +1,8 @@
 //! Recipes: random programs of tensor ops, each of which can be followed eagerly or as a function, anywhere.
 //!
-//! [`Recipe::random`] writes one from a seed; [`Recipe::follow`] runs it. Promises: the same seed gives the same recipe; values stay
-//! within [`MOST`], so that an answer that is right stays comparable; nothing jumps (a comparison, a cast to integers) after
-//! an op that may be rounded differently elsewhere.
+//! [`Recipe::random`] writes one from a seed; [`Recipe::follow`] runs it. Promises: the same seed gives the
+//! same recipe; values stay within [`MOST`], so that an answer that is right stays comparable; nothing jumps
+//! (a comparison, a cast to integers) after an op that may be rounded differently elsewhere.
 
 mod follow;
 mod write;

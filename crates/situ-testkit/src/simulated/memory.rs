@@ -6,7 +6,8 @@ use situ_device::{Arg, Block, Device, Region};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a simulated block owns. Queued work holds it too, so that memory given back early is never reused under it.
+/// What a simulated block owns. Queued work holds it too, so that memory given back early is never reused
+/// under it.
 #[derive(Debug)]
 struct Hidden {
     block: Arc<Block>,

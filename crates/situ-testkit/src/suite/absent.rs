@@ -1,13 +1,15 @@
 //! Which kernels a device is known to lack.
 //!
-//! The lists are files beside this crate's sources, one signature a line, or a dtype that no kernel takes. A test compares them with what a run finds:
-//! a kernel that vanishes fails it, and so does a new one that nobody took off the list.
+//! The lists are files beside this crate's sources, one signature a line, or a dtype that no kernel takes. A
+//! test compares them with what a run finds: a kernel that vanishes fails it, and so does a new one that
+//! nobody took off the list.
 
 use situ_core::DeviceKind;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-/// The signatures for which a kind of device is known to have no kernel. A line `* f64` stands for those of all ops of the suite on f64 alone.
+/// The signatures for which a kind of device is known to have no kernel. A line `* f64` stands for those of
+/// all ops of the suite on f64 alone.
 pub fn expected(kind: DeviceKind) -> BTreeSet<String> {
     let text = match kind {
         DeviceKind::Cpu => include_str!("../../absent/cpu.txt"),

@@ -23,7 +23,8 @@ pub enum Bound {
     },
 }
 
-/// How close a result must be, by the kind of device: shaders round divisions and roots more loosely than the CPU.
+/// How close a result must be, by the kind of device: shaders round divisions and roots more loosely than the
+/// CPU.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tolerance {
     /// On CPUs.

@@ -5,8 +5,8 @@ use crate::array::{Array, Numbers, rounded};
 use crate::numbers::largest;
 use situ_core::DType;
 
-/// `None` where every element is within the bound of the reference, or of the second one if there is one; else what is
-/// wrong, with the first element that is.
+/// `None` where every element is within the bound of the reference, or of the second one if there is one;
+/// else what is wrong, with the first element that is.
 pub fn mismatch(got: &Array, want: &Expected, or: Option<&Expected>, bound: Bound) -> Option<String> {
     if got.dtype != want.array.dtype || got.dims != want.array.dims {
         return Some(format!(

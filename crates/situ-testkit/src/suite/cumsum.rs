@@ -97,7 +97,8 @@ fn running(op: Cumsum, x: &Array) -> Expected {
     Array::whole(x.dtype, &x.dims, values).into()
 }
 
-/// Longer than a loop of a GPU counts (65,535 trips), alone and many at once; longer than a piece of a row, and than f32 counts by ones.
+/// Longer than a loop of a GPU counts (65,535 trips), alone and many at once; longer than a piece of a row,
+/// and than f32 counts by ones.
 const SHAPES: &[(&[usize], u8, Cost)] = &[
     (&[70_001], 0, Cost::Quick),
     (&[1_000_003], 0, Cost::Quick),

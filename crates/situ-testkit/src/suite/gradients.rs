@@ -1,8 +1,8 @@
 //! Gradients of the suite's ops: by finite differences, between devices, and between tape and function.
 //!
-//! The cases are those of the suite whose op is smooth: the same shapes, attributes and views, with values of their own that keep away
-//! from corners. What is differentiated is the sum of the results, each times a weight, by everything that lies in memory, so that the
-//! views are differentiated as well.
+//! The cases are those of the suite whose op is smooth: the same shapes, attributes and views, with values of
+//! their own that keep away from corners. What is differentiated is the sum of the results, each times a
+//! weight, by everything that lies in memory, so that the views are differentiated as well.
 
 use super::case::Case;
 use crate::array::{Array, Numbers};
@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 /// Elements in memory beyond which a case is left to the others like it.
 const MOST: usize = 700;
-/// Single elements of each input whose derivative is checked; all of them are, together, along random directions.
+/// Single elements of each input whose derivative is checked; all of them are, together, along random
+/// directions.
 const ELEMENTS: usize = 6;
 /// Random directions.
 const DIRECTIONS: usize = 2;
@@ -31,7 +32,8 @@ pub struct Problem {
     inputs: Vec<Input>,
 }
 
-/// The problems of the suite in a dtype: all floats are of it. (Rounding to another would drown small differences.)
+/// The problems of the suite in a dtype: all floats are of it. (Rounding to another would drown small
+/// differences.)
 pub fn problems(cases: &[Case], dtype: DType) -> Vec<Problem> {
     let fits = |case: &&Case| {
         let floats: Vec<DType> = case.inputs.iter().map(Input::dtype).filter(|d| d.is_float()).collect();
@@ -253,7 +255,8 @@ fn weighted(problem: &Problem, bases: &[Array]) -> Result<(f64, f64)> {
     Ok((sum, size))
 }
 
-/// Where two lists of gradients differ by more than `relative` of the larger sizes around; `None` where nowhere.
+/// Where two lists of gradients differ by more than `relative` of the larger sizes around; `None` where
+/// nowhere.
 pub fn difference(a: &[Array], b: &[Array], relative: f64) -> Option<String> {
     for (number, (a, b)) in a.iter().zip(b).enumerate() {
         if a.dims != b.dims || a.dtype != b.dtype {

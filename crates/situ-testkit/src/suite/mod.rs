@@ -1,9 +1,9 @@
 //! The op suite: one list of cases, run on every device.
 //!
-//! A case is an op, its inputs and a naive reference in f64 and i128 that shares nothing with any kernel. Families of
-//! ops are files; adding an op is one file with a `cases` function and one line in [`all`].
-//! A kernel that a device lacks is listed as absent (see [`absent`]), never passed over.
-//! Gradients are checked on the same cases (see [`gradients`]). Left to others: wrong calls, which are a table of their own.
+//! A case is an op, its inputs and a naive reference in f64 and i128 that shares nothing with any kernel.
+//! Families of ops are files; adding an op is one file with a `cases` function and one line in [`all`]. A
+//! kernel that a device lacks is listed as absent (see [`absent`]), never passed over. Gradients are checked
+//! on the same cases (see [`gradients`]). Left to others: wrong calls, which are a table of their own.
 
 pub mod absent;
 pub mod case;

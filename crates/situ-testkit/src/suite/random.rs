@@ -123,7 +123,8 @@ fn draw(op: Random) -> Expected {
     .into()
 }
 
-/// The number of a dtype of 16 bits before this one of it: a step of its magnitude below, or half of one at a power of two.
+/// The number of a dtype of 16 bits before this one of it: a step of its magnitude below, or half of one at a
+/// power of two.
 fn before(dtype: DType, number: f64) -> f64 {
     let step = 2f64.powi(-(dtype.significand_bits().expect("a float") as i32));
     let near = rounded(dtype, number - number.abs() * step);
@@ -174,7 +175,8 @@ fn normal_f64(op: Random, i: usize) -> f64 {
     r * if i.is_multiple_of(2) { cos } else { sin }
 }
 
-/// Element `i` of a permutation of `n`: a keyed network over the next power of four, walked until it is below n.
+/// Element `i` of a permutation of `n`: a keyed network over the next power of four, walked until it is below
+/// n.
 pub(super) fn permuted(op: Random, i: usize, n: usize) -> i128 {
     let half = (4..).find(|h| n <= 1usize << (2 * h)).expect("n is finite");
     let keys = [philox(op.seed, op.stream, 0), philox(op.seed, op.stream, 1)].concat();

@@ -74,7 +74,8 @@ fn result_of(runtime: &Runtime, device: DeviceId, case: &Case) -> Result<Option<
     Ok(Some(Array::from_bytes(tensor.dtype(), tensor.shape(), &bytes)))
 }
 
-/// The result as a tensor; `None` where the device has no kernel for the op, or none for a dtype of its inputs.
+/// The result as a tensor; `None` where the device has no kernel for the op, or none for a dtype of its
+/// inputs.
 fn attempt(runtime: &Runtime, device: DeviceId, case: &Case) -> Result<Option<DeviceTensor>> {
     let mut placed = Vec::new();
     for input in &case.inputs {

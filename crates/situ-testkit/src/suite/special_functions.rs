@@ -1,7 +1,7 @@
 //! Functions that the standard library lacks, in f64, by series and continued fractions.
 
-/// The error function: for small arguments a series of positive terms (nothing cancels), beyond them one minus the
-/// complement.
+/// The error function: for small arguments a series of positive terms (nothing cancels), beyond them one
+/// minus the complement.
 pub(super) fn erf(x: f64) -> f64 {
     if x.is_nan() {
         return x;
@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn erf_agrees_with_published_values() {
-        // Abramowitz and Stegun, table 7.1; and Φ(-9) = 1.12858840595384e-19, from tables of the normal distribution.
+        // Abramowitz and Stegun, table 7.1; and Φ(-9) = 1.12858840595384e-19, from tables of the normal
+        // distribution.
         for (x, value) in [(0.0, 0.0), (0.5, 0.520_499_877_8), (1.0, 0.842_700_792_9), (2.0, 0.995_322_265_0)]
         {
             assert!((erf(x) - value).abs() < 1e-10 && (erf(-x) + value).abs() < 1e-10, "{x}");

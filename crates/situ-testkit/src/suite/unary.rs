@@ -77,7 +77,8 @@ fn tolerance(kind: UnaryKind, dtype: DType) -> Tolerance {
         UnaryKind::Silu => {
             Tolerance::units(dtype, 6.0, 4.0).plus(if dtype == DType::F32 { 2e-43 } else { 0.0 })
         }
-        // In f64 the left tail magnifies the rounding of x/√2 by x²: kernels keep 1e-14 of it as far as 1e-17.
+        // In f64 the left tail magnifies the rounding of x/√2 by x²: kernels keep 1e-14 of it as far as
+        // 1e-17.
         UnaryKind::Gelu if dtype == DType::F64 => Tolerance::units(dtype, 64.0, 1.0).plus(1e-17),
         UnaryKind::Gelu => Tolerance::units(dtype, 8.0, 4.0),
     }

@@ -1,7 +1,7 @@
 //! The loss of a Places365 classifier, without a word about devices.
 //!
-//! Under TensorFlow's rule (a GPU with a kernel comes first) it runs on the GPU if there is one. By default, situ
-//! asks where it would be done soonest: 32 × 365 logits made on the CPU are not worth the trip.
+//! Under TensorFlow's rule (a GPU with a kernel comes first) it runs on the GPU if there is one. By default,
+//! situ asks where it would be done soonest: 32 × 365 logits made on the CPU are not worth the trip.
 
 use situ::prelude::*;
 

@@ -1,5 +1,6 @@
-//! A training loop of one's own for a classifier of 365 scenes: the dense layer, its gradients and its updates on the GPU; the
-//! softmax and its gradient on whichever device a scope inside the compiled step names.
+//! A training loop of one's own for a classifier of 365 scenes: the dense layer, its gradients and its
+//! updates on the GPU; the softmax and its gradient on whichever device a scope inside the compiled step
+//! names.
 
 use situ::function::Explanation;
 use situ::nn::losses::SparseCategoricalCrossEntropy;

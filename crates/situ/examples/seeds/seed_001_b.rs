@@ -15,8 +15,8 @@ pub(crate) struct Outcome {
 }
 
 pub(crate) fn program() -> Result<Outcome> {
-    // The limits are situ's own to keep, so this needs no machine with little memory: 256 MiB for the CPU, 64 MiB
-    // for each GPU.
+    // The limits are situ's own to keep, so this needs no machine with little memory: 256 MiB for the CPU, 64
+    // MiB for each GPU.
     config::set_logical_devices("CPU:0", &[LogicalConfig::limit(256 * MIB)])?;
     for gpu in config::list_physical_devices("GPU")? {
         config::set_logical_devices(&gpu, &[LogicalConfig::limit(64 * MIB)])?;

@@ -1,5 +1,5 @@
-//! Inference in batches: the rows stay with the host, batches are copied ahead to where the model is, and what is made of the predictions
-//! is made on the CPU.
+//! Inference in batches: the rows stay with the host, batches are copied ahead to where the model is, and
+//! what is made of the predictions is made on the CPU.
 
 use situ::data::Dataset;
 use situ::nn::{Activation, Dense, Layer, Maker, Model, Pass, Sequential, Summary};

@@ -1,4 +1,5 @@
-//! A compiled function that squares on the GPU and takes the mean on the CPU: scopes inside a function hold there too.
+//! A compiled function that squares on the GPU and takes the mean on the CPU: scopes inside a function hold
+//! there too.
 
 use situ::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Training as people know it from Keras: a model built in one scope, its data prepared in another, fitted in the first.
+//! Training as people know it from Keras: a model built in one scope, its data prepared in another, fitted in
+//! the first.
 
 use situ::data::transform::Normalize;
 use situ::nn::losses::CategoricalCrossEntropy;

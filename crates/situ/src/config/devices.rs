@@ -9,7 +9,8 @@ fn physical_ids(runtime: &Runtime) -> Vec<DeviceId> {
     runtime.list_physical_devices(None).iter().map(|d| d.id).collect()
 }
 
-/// What the machine has and `name` allows: `"GPU"`, `"CPU"`, or `""` for everything. Empty where there is none.
+/// What the machine has and `name` allows: `"GPU"`, `"CPU"`, or `""` for everything. Empty where there is
+/// none.
 ///
 /// ```
 /// use situ::config::list_physical_devices;
@@ -66,7 +67,8 @@ pub fn set_visible_devices<N: DeviceName>(kind: impl DeviceName, visible: &[N]) 
     runtime.set_visible_devices(kind, &ids)
 }
 
-/// Whether a physical device's memory is taken as it is needed (`true`, the default), or whole at its first use.
+/// Whether a physical device's memory is taken as it is needed (`true`, the default), or whole at its first
+/// use.
 ///
 /// ```
 /// use situ::config;

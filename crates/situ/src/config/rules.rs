@@ -3,8 +3,8 @@
 use crate::{Policy, Result, current_runtime};
 use situ_runtime::{LedgerReport, Notice, PlacementRule, Variants};
 
-/// What happens when a scope can't be met: the device is not there, or has no kernel for the op and dtype. `Warn` at
-/// first. [`fallback_policy`](crate::fallback_policy) sets it for a scope.
+/// What happens when a scope can't be met: the device is not there, or has no kernel for the op and dtype.
+/// `Warn` at first. [`fallback_policy`](crate::fallback_policy) sets it for a scope.
 ///
 /// ```
 /// use situ::{Policy, config};
@@ -26,20 +26,22 @@ pub fn set_copy_policy(policy: Policy) -> Result<()> {
     current_runtime().set_copy_policy(policy)
 }
 
-/// How ops without a scope find their device. [`PlacementRule::Auto`] at first; [`PlacementRule::PreferGpu`] is
-/// TensorFlow's rule; under [`PlacementRule::Manual`] nothing is decided that no scope says.
+/// How ops without a scope find their device. [`PlacementRule::Auto`] at first; [`PlacementRule::PreferGpu`]
+/// is TensorFlow's rule; under [`PlacementRule::Manual`] nothing is decided that no scope says.
 pub fn set_placement_rule(rule: PlacementRule) -> Result<()> {
     current_runtime().set_placement_rule(rule)
 }
 
-/// Whether functions keep the placement they were compiled with, whatever is measured of them later: with it, the same program on the same
-/// machine gives the same bits, and training goes on from a checkpoint as if it had never stopped.
+/// Whether functions keep the placement they were compiled with, whatever is measured of them later: with it,
+/// the same program on the same machine gives the same bits, and training goes on from a checkpoint as if it
+/// had never stopped.
 pub fn set_deterministic(on: bool) -> Result<()> {
     current_runtime().set_deterministic(on)
 }
 
-/// How much of what a function was compiled to is kept: at first 256 variants and 256 MiB for each function. Beyond that, the variants
-/// go that were not called for longest, and are compiled again if they are called again.
+/// How much of what a function was compiled to is kept: at first 256 variants and 256 MiB for each function.
+/// Beyond that, the variants go that were not called for longest, and are compiled again if they are called
+/// again.
 ///
 /// ```
 /// use situ::config;
@@ -59,8 +61,8 @@ pub fn variants() -> Variants {
     current_runtime().variants()
 }
 
-/// Threads within one op on CPU devices; `None`, the default: one per core, or fewer where a control group has no
-/// time for as many. Results do not depend on it.
+/// Threads within one op on CPU devices; `None`, the default: one per core, or fewer where a control group
+/// has no time for as many. Results do not depend on it.
 pub fn set_intra_op_threads(threads: Option<usize>) -> Result<()> {
     current_runtime().set_intra_op_threads(threads)
 }

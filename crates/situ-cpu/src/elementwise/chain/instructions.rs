@@ -1,4 +1,5 @@
-//! The instructions of a chain: what becomes of the block in registers. Each is compiled once per width, in [`run`](super::run).
+//! The instructions of a chain: what becomes of the block in registers. Each is compiled once per width, in
+//! [`run`](super::run).
 
 use super::lanes::Lanes;
 use std::arch::x86_64::*;
@@ -9,8 +10,8 @@ pub(super) const VECTORS: usize = 8;
 /// A block.
 pub(super) type Block<L> = [<L as Lanes>::V; VECTORS];
 
-/// An operand in memory: its address, and which bits of the position within the run apply to it (all, or none where it is the same for
-/// every block).
+/// An operand in memory: its address, and which bits of the position within the run apply to it (all, or none
+/// where it is the same for every block).
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     pub(super) start: *mut u8,
@@ -46,7 +47,8 @@ pub(super) trait Function {
     unsafe fn eval<L: Lanes>(a: L::V, b: L::V) -> L::V;
 }
 
-/// The block made of an expression for each vector. A macro, as a closure would be compiled without the width's instructions.
+/// The block made of an expression for each vector. A macro, as a closure would be compiled without the
+/// width's instructions.
 macro_rules! each {
     (|$k:ident, $x:ident| $e:expr, $block:expr) => {{
         let [v0, v1, v2, v3, v4, v5, v6, v7] = $block;

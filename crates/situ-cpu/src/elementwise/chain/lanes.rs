@@ -5,7 +5,8 @@ use std::arch::x86_64::*;
 /// Vectors of one width.
 ///
 /// # Safety
-/// Every method needs a processor with the width's instructions; those on memory need a vector's room at the address.
+/// Every method needs a processor with the width's instructions; those on memory need a vector's room at the
+/// address.
 pub(super) trait Lanes: Copy {
     /// A vector of floats.
     type V: Copy;

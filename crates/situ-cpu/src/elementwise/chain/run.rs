@@ -1,7 +1,7 @@
 //! Running a chain: blocks of a run, one after the other, through all instructions.
 
-// The functions of this module are called by each other alone, in one build: how a vector is laid out is no matter between them, only that
-// this convention passes it in a register.
+// The functions of this module are called by each other alone, in one build: how a vector is laid out is no
+// matter between them, only that this convention passes it in a register.
 #![allow(improper_ctypes_definitions)]
 
 use super::instructions::{self as body, Address, Map, Operands, VECTORS};
@@ -26,7 +26,8 @@ impl Chain {
         level.min(Level::detect()) >= Level::Avx2
     }
 
-    /// Whether results may be written where operands are: each block is read whole before anything of it is written.
+    /// Whether results may be written where operands are: each block is read whole before anything of it is
+    /// written.
     pub(in super::super) fn is_in_place(&self) -> bool {
         self.reads_first
     }
@@ -34,8 +35,9 @@ impl Chain {
     /// Computes `len` elements; past the caches if `streaming` and results are aligned for it.
     ///
     /// # Safety
-    /// The level [has the instructions](Chain::is_for). Inputs are readable and outputs writable for `len` floats, aligned for them.
-    /// An output overlaps no input, unless the chain [may](Chain::is_in_place) and both start at one place.
+    /// The level [has the instructions](Chain::is_for). Inputs are readable and outputs writable for `len`
+    /// floats, aligned for them. An output overlaps no input, unless the chain [may](Chain::is_in_place) and
+    /// both start at one place.
     pub(in super::super) unsafe fn run(
         &self,
         level: Level,
@@ -69,7 +71,8 @@ impl Chain {
 macro_rules! instruction {
     ($features:literal, $L:ty, $V:ty, $name:ident $(<$f:ident: $bound:ident>)?) => {
         /// # Safety
-        /// Records follow this one, the last of which is `end`; their addresses are good for a block at `position`.
+        /// Records follow this one, the last of which is `end`; their addresses are good for a block at
+        /// `position`.
         #[target_feature(enable = $features)]
         unsafe extern "sysv64" fn $name$(<$f: $bound>)?(
             record: *const Record,
@@ -216,7 +219,8 @@ macro_rules! width {
                             let [m, n] = instruction.operands.map(|place| chain.address(place, from, to, slots));
                             let params = instruction.params.map(|p| p as f32);
                             let run = function(instruction, streaming);
-                            // SAFETY: the scratch memory has room for `count` records, aligned, after the slots.
+                            // SAFETY: the scratch memory has room for `count` records, aligned, after the
+                            // slots.
                             unsafe { records.add(k).write(Record { run, operands: Operands { m, n, params } }) };
                         }
                         let none = chain.address(Place::Unread, from, to, slots);
@@ -232,7 +236,8 @@ macro_rules! width {
                         for from in &from[..chain.inputs] {
                             stream::prefetch_all(from.wrapping_add(position + AHEAD), BLOCK * 4);
                         }
-                        // SAFETY: operands have the block at this position, by the caller's promise; slots and constants have one.
+                        // SAFETY: operands have the block at this position, by the caller's promise; slots
+                        // and constants have one.
                         unsafe { start(records, position) };
                     }
                     if whole < len {

@@ -100,7 +100,8 @@ impl Shapes {
                             add(0, out, pixel.unwrap_or(0.0) * f[filter]);
                             add(2, filter, pixel.unwrap_or(0.0) * g[out]);
                         }
-                        // Each pixel looks back: at no window where the stride passes over it, else at one or at zeros around.
+                        // Each pixel looks back: at no window where the stride passes over it, else at one or
+                        // at zeros around.
                         for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
                             let back = |axis: usize, at: usize, k: usize| {
                                 let from = (at + padding[axis][0]) as isize - (k * dilation[axis]) as isize;

@@ -161,7 +161,8 @@ fn reference<T: Element + Default + Into<f64>>(case: &Case<T>) -> Vec<(f64, f64)
     out
 }
 
-/// Runs a case at every level and checks it: an element may be wrong by what rounding every step can do, and no more.
+/// Runs a case at every level and checks it: an element may be wrong by what rounding every step can do, and
+/// no more.
 pub(super) fn check<T: Element + Default + Into<f64>>(
     case: &Case<T>,
     roundoff: f64,

@@ -74,7 +74,8 @@ fn blocks_of_k_on_threads_of_their_own_give_the_bits_of_one_thread() {
 
 #[test]
 fn an_element_does_not_depend_on_the_rows_and_columns_around_it() {
-    // The first rows and columns of a product are the product of the first rows and columns, whatever tiles that makes.
+    // The first rows and columns of a product are the product of the first rows and columns, whatever tiles
+    // that makes.
     let threads = Threads::new(2, None).unwrap();
     let (m, k, n) = (61, 1300, 90);
     let mut values = numbers(4);

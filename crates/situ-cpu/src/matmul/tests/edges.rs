@@ -1,4 +1,5 @@
-//! Operands that end where memory ends, and begin anywhere: a kernel that reads or writes an element too many does not survive it.
+//! Operands that end where memory ends, and begin anywhere: a kernel that reads or writes an element too many
+//! does not survive it.
 
 use super::cases::numbers;
 use crate::level::Level;
@@ -17,7 +18,8 @@ impl Mapped {
     fn new(bytes: usize) -> Mapped {
         let bytes = bytes.next_multiple_of(PAGE);
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: new pages, at an address of the system's choice; the last becomes untouchable, and nobody uses it.
+        // SAFETY: new pages, at an address of the system's choice; the last becomes untouchable, and nobody
+        // uses it.
         unsafe {
             let start = libc::mmap(std::ptr::null_mut(), bytes + PAGE, access, kind, -1, 0);
             assert_ne!(start, libc::MAP_FAILED);
@@ -29,7 +31,8 @@ impl Mapped {
     /// `count` elements that end with the memory.
     fn last<T>(&mut self, count: usize) -> &mut [T] {
         assert!(count * size_of::<T>() <= self.bytes);
-        // SAFETY: the elements are within the pages, aligned because pages are, and any bits are a number; a test uses one at a time.
+        // SAFETY: the elements are within the pages, aligned because pages are, and any bits are a number; a
+        // test uses one at a time.
         unsafe {
             let end = self.start.add(self.bytes).cast::<T>();
             std::slice::from_raw_parts_mut(end.sub(count), count)
@@ -44,7 +47,8 @@ impl Drop for Mapped {
     }
 }
 
-/// Products of these sizes at the end of memory, where odd sizes begin at any alignment, against products of the same numbers elsewhere.
+/// Products of these sizes at the end of memory, where odd sizes begin at any alignment, against products of
+/// the same numbers elsewhere.
 fn check<T: Element + PartialEq + std::fmt::Debug + Default>(
     heights: &[usize],
     widths: &[usize],

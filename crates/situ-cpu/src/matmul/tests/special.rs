@@ -112,7 +112,8 @@ fn a_workspace_of_the_size_asked_for_is_enough_at_any_alignment() {
                 let mut out = case.fresh_output(f32::NAN);
                 let mut product = case.product(&mut out);
                 product.workspace = Workspace { start: memory[3..].as_mut_ptr(), bytes };
-                // SAFETY: operands and output are as large as the sizes say, and the workspace as large as it says.
+                // SAFETY: operands and output are as large as the sizes say, and the workspace as large as it
+                // says.
                 unsafe { matmul(level, &threads, &product) };
                 assert!(
                     memory[3 + bytes..].iter().all(|&x| x == 0xa5),

@@ -1,9 +1,10 @@
-//! No loop of a tile keeps registers on the stack: read off the machine code of this very program, so no processor needs to have the
-//! instructions.
+//! No loop of a tile keeps registers on the stack: read off the machine code of this very program, so no
+//! processor needs to have the instructions.
 //!
-//! A tile is fast because its sums stay in registers while k runs. Where the compiler runs out of them it says nothing, and the
-//! product takes twice as long. Tiles of AVX-512 have their loop in assembly and are looked at in every build; those of AVX2 are in part
-//! compiled, and are looked at where they are optimised: `scripts/test.sh` runs these tests in release, too.
+//! A tile is fast because its sums stay in registers while k runs. Where the compiler runs out of them it
+//! says nothing, and the product takes twice as long. Tiles of AVX-512 have their loop in assembly and are
+//! looked at in every build; those of AVX2 are in part compiled, and are looked at where they are optimised:
+//! `scripts/test.sh` runs these tests in release, too.
 
 use crate::matmul::vector::{Kernels, TileFn};
 use crate::matmul::{avx2, avx512};
@@ -64,8 +65,8 @@ fn reach(from: u64, next: &BTreeMap<u64, Vec<u64>>) -> BTreeSet<u64> {
     found
 }
 
-/// The loops of the function at `entry`. A loop is what a multiply-add can reach and be reached from, loops around it included: how
-/// blocks are laid out does not matter.
+/// The loops of the function at `entry`. A loop is what a multiply-add can reach and be reached from, loops
+/// around it included: how blocks are laid out does not matter.
 fn loops(entry: u64, bytes_at: &dyn Fn(u64) -> Vec<u8>) -> Loops {
     let code = code_at(entry, bytes_at);
     let mut after: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
@@ -98,7 +99,8 @@ fn multiplies_and_adds(instruction: &Instruction) -> bool {
     format!("{:?}", instruction.mnemonic()).starts_with("Vfmadd")
 }
 
-/// Whether a vector register goes to or comes from an address off the stack pointer, or the pointer to a frame.
+/// Whether a vector register goes to or comes from an address off the stack pointer, or the pointer to a
+/// frame.
 fn meets_the_stack(instruction: &Instruction, framed: bool) -> bool {
     let operands = || 0..instruction.op_count();
     let base = instruction.memory_base();
@@ -111,8 +113,8 @@ fn meets_the_stack(instruction: &Instruction, framed: bool) -> bool {
 
 /// The code of this program.
 fn own_code(at: u64) -> Vec<u8> {
-    // SAFETY: `at` is in a function of this program, whose code can be read, and which is not the last of its segment: what is read
-    // beyond its end is code too.
+    // SAFETY: `at` is in a function of this program, whose code can be read, and which is not the last of its
+    // segment: what is read beyond its end is code too.
     unsafe { std::slice::from_raw_parts(at as *const u8, LONGEST).to_vec() }
 }
 

@@ -5,7 +5,8 @@ use crate::level::Level;
 use crate::matmul::{Activation, Matrix, MatrixSlice, Offsets, PackedB, matmul_slices};
 use crate::threads::Threads;
 
-/// Sizes around the kernels' tiles, and a few that reach every path: several blocks of k, several tiles, shared panels.
+/// Sizes around the kernels' tiles, and a few that reach every path: several blocks of k, several tiles,
+/// shared panels.
 const SIZES: [(usize, usize, usize); 30] = [
     (1, 1, 1),
     (1, 7, 33),

@@ -2,12 +2,12 @@
 
 use crate::level::Level;
 
-/// Turns a source of `columns` rows and `rows` columns over, as far as whole blocks go: unit `(i, j)` of the destination is unit
-/// `(j, i)` of the source. Returns how many rows and columns of the destination it did.
+/// Turns a source of `columns` rows and `rows` columns over, as far as whole blocks go: unit `(i, j)` of the
+/// destination is unit `(j, i)` of the source. Returns how many rows and columns of the destination it did.
 ///
 /// # Safety
-/// `from` is readable for `columns` runs of `rows` units that are `from_row` bytes apart, and `to` writable for `rows` runs of
-/// `columns` units that are `to_row` bytes apart, without overlap.
+/// `from` is readable for `columns` runs of `rows` units that are `from_row` bytes apart, and `to` writable
+/// for `rows` runs of `columns` units that are `to_row` bytes apart, without overlap.
 pub(super) unsafe fn turn(
     level: Level,
     size: usize,
@@ -34,7 +34,8 @@ pub(super) unsafe fn turn(
         let (rows, columns) = (rows / side * side, columns / side * side);
         for j in (0..columns).step_by(side) {
             for i in (0..rows).step_by(side) {
-                // SAFETY: the block is within both; the processor has the instructions of the function chosen.
+                // SAFETY: the block is within both; the processor has the instructions of the function
+                // chosen.
                 unsafe {
                     let from = from.offset(j as isize * from_row).add(i * size);
                     let to = to.offset(i as isize * to_row).add(j * size);
@@ -58,7 +59,8 @@ mod x86 {
     /// Turns one block over.
     ///
     /// # Safety
-    /// Every row of the block is readable at `from` and writable at `to`, and the processor has the function's instructions.
+    /// Every row of the block is readable at `from` and writable at `to`, and the processor has the
+    /// function's instructions.
     pub(super) type Block = unsafe fn(from: *const u8, from_row: isize, to: *mut u8, to_row: isize);
 
     /// 4 by 4 units of 4 bytes.

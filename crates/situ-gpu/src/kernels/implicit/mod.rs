@@ -1,17 +1,21 @@
 //! Convolutions as products of matrices that are never made: forward, by the image and by the filter.
 //!
-//! One side of each product is gathered from images, or from a gradient in their shape. Which element it has at a row and at a step of the sum
-//! is linear in three counters of the row and three of the step, and zero beyond the image's ends. So one kernel, told by its parameters, does
-//! all three for any stride, dilation, padding, groups and either format; `problem` has the numbers.
+//! One side of each product is gathered from images, or from a gradient in their shape. Which element it has
+//! at a row and at a step of the sum is linear in three counters of the row and three of the step, and zero
+//! beyond the image's ends. So one kernel, told by its parameters, does all three for any stride, dilation,
+//! padding, groups and either format; `problem` has the numbers.
 //!
-//! On hardware, tiles of both sides are shared in workgroup memory: `tile`. Where one filter sees a channel there is nothing to share, and on a
-//! software driver that memory is no faster than any other; there each invocation makes a block straight from memory: `direct`.
+//! On hardware, tiles of both sides are shared in workgroup memory: `tile`. Where one filter sees a channel
+//! there is nothing to share, and on a software driver that memory is no faster than any other; there each
+//! invocation makes a block straight from memory: `direct`.
 //!
-//! Long sums are cut: what is left to add is added by later dispatches, or by parts with results of their own that are added at the end.
+//! Long sums are cut: what is left to add is added by later dispatches, or by parts with results of their own
+//! that are added at the end.
 //!
-//! Not here yet, and where it would go: cooperative matrices, and products of f16 that are summed in f32, are shapes of `Shape` with a text of
-//! their own beside `tile`, chosen where the adapter has `EXPERIMENTAL_COOPERATIVE_MATRIX` or `SHADER_F16`; what a row and a step are stays as it
-//! is. Both need hardware to be measured on.
+//! Not here yet, and where it would go: cooperative matrices, and products of f16 that are summed in f32, are
+//! shapes of `Shape` with a text of their own beside `tile`, chosen where the adapter has
+//! `EXPERIMENTAL_COOPERATIVE_MATRIX` or `SHADER_F16`; what a row and a step are stays as it is. Both need
+//! hardware to be measured on.
 
 mod problem;
 mod shape;
@@ -84,7 +88,8 @@ impl Cut {
     }
 }
 
-/// Queues the product of `blocks` (what is gathered, the other side, the result), whose tensors begin at `offsets`, for a result of `elements`.
+/// Queues the product of `blocks` (what is gathered, the other side, the result), whose tensors begin at
+/// `offsets`, for a result of `elements`.
 pub(super) fn run(
     run: &Run<'_>,
     product: &Product,

@@ -4,12 +4,13 @@ use super::super::run::Params;
 use situ_ir::ops::conv2d::{Conv2d, ConvSizes};
 use situ_ir::ops::window::Format;
 
-/// Three counters, the last the fastest, and what each of them adds to four numbers. Negative steps are two's complement in the kernel.
+/// Three counters, the last the fastest, and what each of them adds to four numbers. Negative steps are two's
+/// complement in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Counters {
     pub(super) sizes: [usize; 3],
-    /// For each counter: to the place of the pixel in memory, to its line, to its column; and, of rows, to the place of the result, of steps, to
-    /// the place in the other side.
+    /// For each counter: to the place of the pixel in memory, to its line, to its column; and, of rows, to
+    /// the place of the result, of steps, to the place in the other side.
     pub(super) adds: [[i64; 4]; 3],
 }
 
@@ -18,7 +19,8 @@ impl Counters {
         self.sizes.iter().product()
     }
 
-    /// Counters given as (size, what is added), slowest first; channels go behind the others where they are last.
+    /// Counters given as (size, what is added), slowest first; channels go behind the others where they are
+    /// last.
     fn of(
         format: Format,
         channel: (usize, [i64; 4]),
@@ -95,7 +97,8 @@ impl Product {
         }
     }
 
-    /// The gradient by the filter: a row for each of its taps, a column for each filter of a group, summed over places of the window.
+    /// The gradient by the filter: a row for each of its taps, a column for each filter of a group, summed
+    /// over places of the window.
     pub(in super::super) fn by_filter(conv: &Conv2d, sizes: &ConvSizes) -> Product {
         let forward = Product::forward(conv, sizes);
         // The taps and the places change sides; the filter and the result do too.
@@ -108,8 +111,9 @@ impl Product {
         }
     }
 
-    /// The gradient by the image, of the pixels whose line and column leave `phase` when divided by the strides: with a stride, pixels of one
-    /// phase met the same taps, and no others. A row for each pixel, a column for each channel of a group. Nothing if there is no such pixel.
+    /// The gradient by the image, of the pixels whose line and column leave `phase` when divided by the
+    /// strides: with a stride, pixels of one phase met the same taps, and no others. A row for each pixel, a
+    /// column for each channel of a group. Nothing if there is no such pixel.
     pub(in super::super) fn by_input(conv: &Conv2d, sizes: &ConvSizes, phase: [usize; 2]) -> Option<Product> {
         let (input, output, filters) = strides(conv, sizes);
         let per_group = sizes.filter.out / conv.groups;
@@ -186,7 +190,8 @@ fn strides(conv: &Conv2d, sizes: &ConvSizes) -> ([i64; 4], [i64; 4], [i64; 4]) {
     )
 }
 
-/// One axis of the gradient by the image, for the pixels of a phase. Pixel `y` met tap `k` at place `(y + before - k · dilation) / stride`.
+/// One axis of the gradient by the image, for the pixels of a phase. Pixel `y` met tap `k` at place
+/// `(y + before - k · dilation) / stride`.
 #[derive(Clone, Copy, Debug)]
 struct Along {
     pixels: usize,

@@ -28,7 +28,8 @@ pub(super) struct Order {
 
 /// Invocations of a workgroup whose tiles are shared; every adapter allows as many.
 pub(super) const TEAM: usize = 256;
-/// Steps of a tile. The largest tiles and what is known of their rows then fit the 16 KiB of workgroup memory that every adapter has.
+/// Steps of a tile. The largest tiles and what is known of their rows then fit the 16 KiB of workgroup memory
+/// that every adapter has.
 pub(super) const DEPTH: usize = 16;
 
 /// Shared tiles as lanes and block; all of [`TEAM`] invocations.
@@ -70,7 +71,8 @@ impl Shape {
 
     fn direct(product: &Product, order: Order, borders: &Borders) -> Shape {
         let (rows, columns) = (product.rows.count(), product.columns);
-        // Software loads one element at a time, whichever way they lie: the more products a load is for, the better.
+        // Software loads one element at a time, whichever way they lie: the more products a load is for, the
+        // better.
         let most = if borders.software { 8 } else { 4 };
         let block = |count: usize| {
             // As few loads as possible: a block loads its rows and about as many columns.
@@ -82,7 +84,8 @@ impl Shape {
         Shape { lanes: [down, across], block, shared: false, order }
     }
 
-    /// What one step of the whole product takes, for comparison: the products, loads from workgroup memory for them, and loads of tiles.
+    /// What one step of the whole product takes, for comparison: the products, loads from workgroup memory
+    /// for them, and loads of tiles.
     fn cost(&self, product: &Product) -> usize {
         let [rows, columns] = self.size();
         let [down, across] = self.block;

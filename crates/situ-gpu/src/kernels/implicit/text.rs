@@ -40,7 +40,8 @@ fn lanes(shape: &Shape) -> String {
     }
 }
 
-/// Each invocation loads what it multiplies. Its rows and columns are as far apart as there are invocations, so that neighbours load neighbours.
+/// Each invocation loads what it multiplies. Its rows and columns are as far apart as there are invocations,
+/// so that neighbours load neighbours.
 fn direct(shape: &Shape) -> String {
     let ([down, across], block) = (shape.lanes, shape.block);
     let mut text = Lines("fn make(group: u32, lane: u32) {\n    let place = place_of(group);\n".into());

@@ -1,5 +1,5 @@
-// sizes: elements, channels, elements behind the channel. own: offsets of mean and variance, epsilon. b0 x, b1 scale, b2 shift, b3 mean,
-// b4 variance.
+// sizes: elements, channels, elements behind the channel. own: offsets of mean and variance, epsilon. b0 x,
+// b1 scale, b2 shift, b3 mean, b4 variance.
 fn element(e: u32) -> u32 {
     let sizes = params.w[0];
     let own = params.w[2];

@@ -1,5 +1,5 @@
-// b0 images, b1 the gradient by the result. Lines of all images are shared by parts: w[9]: filter elements, lines of a part,
-// and the lines of this dispatch. w[10]: its columns, and whether others came before.
+// b0 images, b1 the gradient by the result. Lines of all images are shared by parts: w[9]: filter elements,
+// lines of a part, and the lines of this dispatch. w[10]: its columns, and whether others came before.
 fn element(unit: u32) -> u32 {
     let share = params.w[9];
     let columns = params.w[10];

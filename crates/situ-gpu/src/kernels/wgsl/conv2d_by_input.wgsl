@@ -1,6 +1,6 @@
-// b0 the gradient by the result, b1 filters. Each pixel looks back at the windows that it was in. Elements of the filter that a stride
-// never let it meet are passed over; beyond the gradient's ends are zeros, which are multiplied as padding is.
-// Loops are cut into boxes: w[9] and w[10].
+// b0 the gradient by the result, b1 filters. Each pixel looks back at the windows that it was in. Elements of
+// the filter that a stride never let it meet are passed over; beyond the gradient's ends are zeros, which are
+// multiplied as padding is. Loops are cut into boxes: w[9] and w[10].
 fn element(e: u32) -> u32 {
     let sizes = params.w[0];
     let own = params.w[2];

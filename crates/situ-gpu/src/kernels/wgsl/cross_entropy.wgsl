@@ -1,5 +1,5 @@
-// own: strides of the classes in the logits and in the labels. A label of 0 contributes nothing, even beside a logit
-// of -inf.
+// own: strides of the classes in the logits and in the labels. A label of 0 contributes nothing, even beside
+// a logit of -inf.
 fn work(row: u32, lane: u32) {
     let base = kept(row);
     let own = params.w[2];

@@ -11,7 +11,8 @@ fn erf_near(x: f32) -> f32 {
 }
 // The upper tail of the normal distribution for t from 0 to 14.6.
 fn normal_tail(t: f32) -> f32 {
-    // e^(-t^2/2) magnifies the rounding of t^2: square a part of t that squares exactly, and multiply the rest in.
+    // e^(-t^2/2) magnifies the rounding of t^2: square a part of t that squares exactly, and multiply the
+    // rest in.
     let high = bitcast<f32>(bitcast<u32>(t) & 0xfffff000u);
     let rest = (t - high) * (t + high) * 0.5;
     let correction = rest * (rest * (rest * -0.16666667 + 0.5) - 1.0) + 1.0;

@@ -1,11 +1,12 @@
-// A product of what is gathered from images (b0, rows by steps) with another side (b1, steps by columns); b2 is the result.
-// sizes: rows, columns, parts, elements of a part. own: sizes of the second and the third counter of a row and of a step.
-// w[3]: lines and columns of the images, and where counters begin. w[4] to w[6]: what each counter of a row adds to the place in memory, the line,
-// the column and the place of the result. w[7] to w[9]: the same of a step, but for the other side instead of the result.
-// w[10]: from group to group in b0, b1 and b2, and groups. w[11]: from column to column in b1 and b2. w[12]: the first step, the end, steps
-// of a part, and whether to add to what is there.
-// Beyond an image are zeros, and they are multiplied as any pixel is: beside an infinite filter that makes NaN, as it does where a matrix
-// product does the work. Word 62 is a zero that no compiler knows to be one.
+// A product of what is gathered from images (b0, rows by steps) with another side (b1, steps by columns); b2
+// is the result. sizes: rows, columns, parts, elements of a part. own: sizes of the second and the third
+// counter of a row and of a step. w[3]: lines and columns of the images, and where counters begin. w[4] to
+// w[6]: what each counter of a row adds to the place in memory, the line, the column and the place of the
+// result. w[7] to w[9]: the same of a step, but for the other side instead of the result. w[10]: from group
+// to group in b0, b1 and b2, and groups. w[11]: from column to column in b1 and b2. w[12]: the first step,
+// the end, steps of a part, and whether to add to what is there. Beyond an image are zeros, and they are
+// multiplied as any pixel is: beside an infinite filter that makes NaN, as it does where a matrix product
+// does the work. Word 62 is a zero that no compiler knows to be one.
 struct Place { gathered: u32, other: u32, result: u32, row: u32, column: u32, first: u32, end: u32 }
 fn place_of(group: u32) -> Place {
     let sizes = params.w[0];

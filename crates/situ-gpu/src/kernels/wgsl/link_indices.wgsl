@@ -1,5 +1,5 @@
-    // For each index: where the next equal one stands (or all ones), and whether it is the first of its value. Indices
-    // out of range are no chain's first. b2 are the error slots.
+    // For each index: where the next equal one stands (or all ones), and whether it is the first of its
+    // value. Indices out of range are no chain's first. b2 are the error slots.
     let i = group * 256u + lane;
     let count = params.w[0].x;
     if i >= count { return; }

@@ -1,4 +1,5 @@
-// The largest, and the sum of e^(x - largest): 0 where all are -inf. A largest that is NaN or inf spoils the row anyway.
+// The largest, and the sum of e^(x - largest): 0 where all are -inf. A largest that is NaN or inf spoils the
+// row anyway.
 fn summary(begin: u32, first: u32, end: u32) -> vec2<f32> {
     var m = value(begin, first);
     for (var i = first; i < end; i++) { m = max_nan(m, value(begin, i)); }

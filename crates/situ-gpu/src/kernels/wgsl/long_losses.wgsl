@@ -1,5 +1,5 @@
-// own: strides of the classes in the logits and in the labels. b2 the labels. A label of 0 contributes nothing, even beside
-// a logit of -inf.
+// own: strides of the classes in the logits and in the labels. b2 the labels. A label of 0 contributes
+// nothing, even beside a logit of -inf.
 fn work(unit: u32) {
     let cut = cut_of(unit);
     let own = params.w[2];

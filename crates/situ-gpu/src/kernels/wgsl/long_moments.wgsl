@@ -1,5 +1,5 @@
-// The mean, and the sum of squared distances from it. The mean is found twice: the second time from distances, which are
-// small where the numbers are large and alike.
+// The mean, and the sum of squared distances from it. The mean is found twice: the second time from
+// distances, which are small where the numbers are large and alike.
 fn summary(begin: u32, first: u32, end: u32) -> vec2<f32> {
     let count = f32(end - first);
     var s = 0.0;

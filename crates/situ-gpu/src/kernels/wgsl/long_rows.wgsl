@@ -1,5 +1,6 @@
-// Rows in cuts. w[12]: rows, parts of a row, parts that are joined, elements of a part. w[13]: where pairs of numbers lie
-// in `WORK`, the workspace: those read, those written, those of whole rows. Parts of one number lie row by row.
+// Rows in cuts. w[12]: rows, parts of a row, parts that are joined, elements of a part. w[13]: where pairs of
+// numbers lie in `WORK`, the workspace: those read, those written, those of whole rows. Parts of one number
+// lie row by row.
 struct Part { row: u32, first: u32, end: u32 }
 // Elements of the cut that is unit number `unit`.
 fn cut_of(unit: u32) -> Part {

@@ -1,5 +1,5 @@
-// sizes: rows, columns, inner size, batch axes. own: strides of a's rows and inner axis, of b's inner axis and columns.
-// Axis words: size, strides of a and b. The third offset is the number of batches.
+// sizes: rows, columns, inner size, batch axes. own: strides of a's rows and inner axis, of b's inner axis
+// and columns. Axis words: size, strides of a and b. The third offset is the number of batches.
 struct Place { a: u32, b: u32, out: u32, row: u32, column: u32 }
 fn place_of(group: u32) -> Place {
     let sizes = params.w[0];

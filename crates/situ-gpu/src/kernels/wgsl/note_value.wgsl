@@ -1,5 +1,5 @@
-// Notes the value of the index that a kernel just before found out of range: its low word, and its high one. Where p(5) is not
-// zero, indices have both.
+// Notes the value of the index that a kernel just before found out of range: its low word, and its high one.
+// Where p(5) is not zero, indices have both.
 @compute @workgroup_size(1)
 fn main() {
     let slot = p(63u) * 4u;

@@ -4,7 +4,8 @@ fn negated(pair: vec2<u32>) -> vec2<u32> {
     return vec2<u32>(low, ~pair.y + select(0u, 1u, low == 0u));
 }
 fn sign_extended(a: i32) -> vec2<u32> { return vec2<u32>(bitcast<u32>(a), bitcast<u32>(a >> 31u)); }
-// The nearest float, ties to even: 32 leading bits, of which the last says whether any was cut off behind them, round once.
+// The nearest float, ties to even: 32 leading bits, of which the last says whether any was cut off behind
+// them, round once.
 fn float_of(pair: vec2<u32>) -> f32 {
     let negative = (pair.y >> 31u) == 1u;
     var m = pair;

@@ -1,4 +1,5 @@
-// Philox 4 x 32 with 10 rounds: four words from the seed, the stream (the words of axis 0) and a block number.
+// Philox 4 x 32 with 10 rounds: four words from the seed, the stream (the words of axis 0) and a block
+// number.
 fn philox(block: u32) -> vec4<u32> { return philox_of(block, params.w[3].zw); }
 fn philox_of(block: u32, stream: vec2<u32>) -> vec4<u32> {
     var key = params.w[3].xy;

@@ -1,5 +1,6 @@
-// Each pixel adds up what the windows give it that it was in, in their order. b0 the gradient by the result, b1 the places of
-// the largest, b2 the output. Loops are cut into boxes, counted from the first window that reaches so far: w[9] and w[10].
+// Each pixel adds up what the windows give it that it was in, in their order. b0 the gradient by the result,
+// b1 the places of the largest, b2 the output. Loops are cut into boxes, counted from the first window that
+// reaches so far: w[9] and w[10].
 fn windows(begin: u32, step: u32, stride: u32, taps: u32, places: u32) -> vec2<u32> {
     let reach = (taps - 1u) * step;
     var lo = 0u;

@@ -1,5 +1,5 @@
-// Where the largest of each window stands, the first of equals, as its row times the width plus its column. b0 images, b1 the
-// places. Loops are cut into boxes: w[9] and w[10].
+// Where the largest of each window stands, the first of equals, as its row times the width plus its column.
+// b0 images, b1 the places. Loops are cut into boxes: w[9] and w[10].
 fn element(e: u32) -> u32 {
     let sizes = params.w[0];
     let own = params.w[2];

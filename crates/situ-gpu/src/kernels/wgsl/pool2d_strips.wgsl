@@ -1,9 +1,11 @@
-// Small windows: an invocation makes four results of a line, so that it divides once for all of them. Constants come before: the window's height
-// and width (KH, KW), strides, dilations, what is added before lines and columns, whether the mean is wanted, whether anything is added, and
-// whether channels are last.
-// sizes: units, strips of a line, lines of a plane that units are counted by, columns. more.z: channels. The others are those of conv2d.wgsl.
+// Small windows: an invocation makes four results of a line, so that it divides once for all of them.
+// Constants come before: the window's height and width (KH, KW), strides, dilations, what is added before
+// lines and columns, whether the mean is wanted, whether anything is added, and whether channels are last.
+// sizes: units, strips of a line, lines of a plane that units are counted by, columns. more.z: channels. The
+// others are those of conv2d.wgsl.
 struct Strip { plane: u32, line: u32, first: u32, gradient: u32, image: u32 }
-// Neighbours in a strip are as far apart as a line has strips, so that neighbouring invocations are at neighbouring columns.
+// Neighbours in a strip are as far apart as a line has strips, so that neighbouring invocations are at
+// neighbouring columns.
 fn strip_of(unit: u32) -> Strip {
     let sizes = params.w[0];
     var rest = unit;

@@ -1,5 +1,5 @@
-// b0 images, b1 the gradient by the result, b2 the output. No two windows overlap: each has the pixels from its first one on until the next window's
-// to itself, and gives each of them its share, or zero.
+// b0 images, b1 the gradient by the result, b2 the output. No two windows overlap: each has the pixels from
+// its first one on until the next window's to itself, and gives each of them its share, or zero.
 fn make(unit: u32) {
     if unit >= params.w[0].x { return; }
     let strip = strip_of(unit);

@@ -1,5 +1,5 @@
-// x^y as 2^(y log2 x), with the logarithm and the product as sums of two f32: one alone would lose up to seven bits
-// of the result to a large exponent.
+// x^y as 2^(y log2 x), with the logarithm and the product as sums of two f32: one alone would lose up to
+// seven bits of the result to a large exponent.
 struct Two { high: f32, low: f32 }
 fn head(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u); }
 fn two_sum(a: f32, b: f32) -> Two {

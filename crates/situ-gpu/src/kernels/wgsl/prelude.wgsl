@@ -10,12 +10,13 @@ fn is_finite(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) < 0x7f8000
 fn copy_sign(x: f32, s: f32) -> f32 {
     return bitcast<f32>((bitcast<u32>(x) & 0x7fffffffu) | (bitcast<u32>(s) & 0x80000000u));
 }
-// x, in a way that no compiler can see through: word 62 of the parameters is always 0. Compilers may otherwise cancel
-// (a + b) - a, which is where error terms come from. A sum, because hiding twice must not cancel either.
+// x, in a way that no compiler can see through: word 62 of the parameters is always 0. Compilers may
+// otherwise cancel (a + b) - a, which is where error terms come from. A sum, because hiding twice must not
+// cancel either.
 fn hide(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) + p(62u)); }
 fn hide_whole(x: i32) -> i32 { return x + bitcast<i32>(p(62u)); }
-// The larger or the smaller; NaN if either is. Compared by a hidden copy: drivers know a choice between what was compared as their
-// own min or max, which may give either of two zeros.
+// The larger or the smaller; NaN if either is. Compared by a hidden copy: drivers know a choice between what
+// was compared as their own min or max, which may give either of two zeros.
 fn max_nan(a: f32, b: f32) -> f32 {
     if is_nan(a) { return a; }
     if is_nan(b) { return b; }

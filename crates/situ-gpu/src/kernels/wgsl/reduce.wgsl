@@ -1,5 +1,5 @@
-// sizes: units (a cut of a row each, cut by cut), kept axes, reduced axes, length. own: the count as f32, rows, length of a
-// cut. Axis words: size and stride of a kept axis, size and stride of a reduced axis.
+// sizes: units (a cut of a row each, cut by cut), kept axes, reduced axes, length. own: the count as f32,
+// rows, length of a cut. Axis words: size and stride of a kept axis, size and stride of a reduced axis.
 fn kept(row: u32) -> u32 {
     var rest = row;
     var at = params.w[1].x;

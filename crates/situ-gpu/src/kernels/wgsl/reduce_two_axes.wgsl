@@ -1,4 +1,5 @@
-// Where element number r of a row is: its place along both axes, which goes on without dividing at every step.
+// Where element number r of a row is: its place along both axes, which goes on without dividing at every
+// step.
 fn place_of(r: u32) -> vec2<u32> {
     let above = r / params.w[4].z;
     return vec2<u32>(above, r - above * params.w[4].z);

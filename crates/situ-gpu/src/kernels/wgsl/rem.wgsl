@@ -1,4 +1,5 @@
-// The remainder of x / y with the sign of x, exact: long division of the mantissas, one bit of the quotient a step.
+// The remainder of x / y with the sign of x, exact: long division of the mantissas, one bit of the quotient a
+// step.
 fn rem_of(x: f32, y: f32) -> f32 {
     if is_nan(x) || is_nan(y) || is_inf(x) || y == 0.0 { return nan(); }
     let ax = bitcast<u32>(x) & 0x7fffffffu;

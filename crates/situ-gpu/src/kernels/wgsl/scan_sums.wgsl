@@ -1,4 +1,5 @@
-// Sums of blocks of counters. b0 the workspace. sizes: counters, counters of a block, blocks. offsets: counters, sums.
+// Sums of blocks of counters. b0 the workspace. sizes: counters, counters of a block, blocks. offsets:
+// counters, sums.
 fn work(block: u32) {
     let sizes = params.w[0];
     let end = min(sizes.x, (block + 1u) * sizes.y);

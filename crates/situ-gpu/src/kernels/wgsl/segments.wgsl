@@ -1,7 +1,7 @@
-// Sums over runs of equal keys. b0 the indices, b1 the workspace, b2 the updates, b3 the output, which holds the base.
-// sizes: units (chunks, before the axis, after it), elements after the axis, those before, keys. offsets: indices, sorted
-// positions, updates, output. own: positions, positions of a chunk, where the sums of runs that began before their chunk lie;
-// those of runs that go on behind it lie behind.
+// Sums over runs of equal keys. b0 the indices, b1 the workspace, b2 the updates, b3 the output, which holds
+// the base. sizes: units (chunks, before the axis, after it), elements after the axis, those before, keys.
+// offsets: indices, sorted positions, updates, output. own: positions, positions of a chunk, where the sums
+// of runs that began before their chunk lie; those of runs that go on behind it lie behind.
 struct Unit { first: u32, end: u32, outer: u32, column: u32 }
 fn unit_of(unit: u32) -> Unit {
     let sizes = params.w[0];

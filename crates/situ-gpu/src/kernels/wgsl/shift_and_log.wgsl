@@ -1,5 +1,5 @@
-// The largest of a row of logits, and the logarithm of the sum of e^(x - largest): NaN where the largest is no
-// number, or infinite.
+// The largest of a row of logits, and the logarithm of the sum of e^(x - largest): NaN where the largest is
+// no number, or infinite.
 fn shift_and_log(base: u32, step: u32, length: u32, lane: u32) -> vec2<f32> {
     var m = 0.0;
     if length > 0u { m = bitcast<f32>(b0[base + min(lane, length - 1u) * step]); }

@@ -1,5 +1,5 @@
-// Sine and cosine on the rest after quarter turns are taken off. Below 4096 the quarter turn is subtracted in three
-// parts whose products are exact; above, the product with 2/pi is formed in integers.
+// Sine and cosine on the rest after quarter turns are taken off. Below 4096 the quarter turn is subtracted in
+// three parts whose products are exact; above, the product with 2/pi is formed in integers.
 struct Turned { quarters: u32, rest: f32 }
 fn turned(x: f32) -> Turned {
     if abs(x) < 4096.0 {

@@ -2,7 +2,8 @@
 
 use situ_core::{Error, Result};
 
-/// How deep blocks and attributes may stand in one another: deeper than any program, and no danger to the stack.
+/// How deep blocks and attributes may stand in one another: deeper than any program, and no danger to the
+/// stack.
 const DEEPEST: usize = 64;
 
 /// A text, and how far it has been read.

@@ -48,13 +48,14 @@ pub(super) fn cast(site: &mut Site<'_>, op: Cast, x: Value) -> Result<Option<Val
     site.become_op(op, &[y], "one conversion does for two")
 }
 
-/// Whether every value of `from`, converted to `middle` and then to `to`, is what the direct conversion gives.
+/// Whether every value of `from`, converted to `middle` and then to `to`, is what the direct conversion
+/// gives.
 fn is_direct(from: DType, middle: DType, to: DType) -> bool {
     if !holds_all(middle, from) {
         return false;
     }
-    // From here on the middle has the value unchanged; what remains is whether the last step treats it alike. It does, but for
-    // integers that narrow: integers wrap, and floats saturate.
+    // From here on the middle has the value unchanged; what remains is whether the last step treats it alike.
+    // It does, but for integers that narrow: integers wrap, and floats saturate.
     match (from.is_integer(), middle.is_float(), to.is_integer()) {
         (true, true, true) => holds_all(to, from),
         _ => true,
@@ -67,7 +68,8 @@ fn holds_all(wide: DType, narrow: DType) -> bool {
         _ if narrow == wide || narrow == DType::Bool => true,
         _ if wide == DType::Bool => false,
         (Some(narrow), Some(wide)) => wide.contains(narrow.start()) && wide.contains(narrow.end()),
-        // A float has every whole number of as many bits as its significand; those of so few bits are far from its largest.
+        // A float has every whole number of as many bits as its significand; those of so few bits are far
+        // from its largest.
         (Some(narrow), None) => wide
             .significand_bits()
             .is_some_and(|bits| *narrow.end() < 1 << bits && *narrow.start() >= -1 << bits),

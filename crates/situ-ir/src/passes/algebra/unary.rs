@@ -24,8 +24,9 @@ pub(super) fn rewrite(site: &mut Site<'_>, op: Unary, x: Value) -> Result<Option
         }
         _ => return Ok(None),
     };
-    // Each is true of every float, NaN and both zeros included, and of integers, which wrap: the square of −x modulo 2ⁿ is that of x, and
-    // the least number is its own magnitude. Unsigned ones have no sign to take away: −1 is 255, and so is its magnitude.
+    // Each is true of every float, NaN and both zeros included, and of integers, which wrap: the square of −x
+    // modulo 2ⁿ is that of x, and the least number is its own magnitude. Unsigned ones have no sign to take
+    // away: −1 is 255, and so is its magnitude.
     match (op.kind, inner.kind) {
         (K::Neg, K::Neg) => site.become_value(y, "−(−x) is x"),
         (K::Not, K::Not) => site.become_value(y, "not not x is x"),
@@ -58,7 +59,8 @@ pub(super) fn rewrite(site: &mut Site<'_>, op: Unary, x: Value) -> Result<Option
     }
 }
 
-/// What is never below zero is its own magnitude. A zero with a sign is, to `relu`, as good as any; not to `abs`.
+/// What is never below zero is its own magnitude. A zero with a sign is, to `relu`, as good as any; not to
+/// `abs`.
 fn positive(site: &mut Site<'_>, op: Unary, inner: Unary, x: Value) -> Result<Option<Values>> {
     match (op.kind, inner.kind) {
         (K::Abs, K::Relu) => {

@@ -59,7 +59,8 @@ fn is_whole(slice: &Slice, shape: &situ_core::Shape) -> bool {
         && slice.steps().iter().zip(shape.iter()).all(|(step, size)| *step == 1 || *size == 1)
 }
 
-/// The slice that takes from the whole what the second takes from the first; `None` where one is empty, or numbers overflow.
+/// The slice that takes from the whole what the second takes from the first; `None` where one is empty, or
+/// numbers overflow.
 fn joined(first: &Slice, second: &Slice) -> Option<Result<Slice>> {
     if second.sizes().elements() == 0 {
         return None;

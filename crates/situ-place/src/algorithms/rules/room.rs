@@ -1,8 +1,10 @@
-//! Room for what comes and goes: an op whose result does not fit beside what is alive goes to the next device.
+//! Room for what comes and goes: an op whose result does not fit beside what is alive goes to the next
+//! device.
 //!
-//! Nodes are taken one after the other; that is the tightest use of memory an order has, and the simulator can always
-//! delay starts until it is met. A pass decides as it goes; another one checks it, because a move changes what stays
-//! and what is copied. What is still too much after the last pass is for the simulator to refuse.
+//! Nodes are taken one after the other; that is the tightest use of memory an order has, and the simulator
+//! can always delay starts until it is met. A pass decides as it goes; another one checks it, because a move
+//! changes what stays and what is copied. What is still too much after the last pass is for the simulator to
+//! refuse.
 
 use crate::problem::Problem;
 use crate::simulate::static_bytes;
@@ -95,8 +97,8 @@ impl<'a> Pass<'a> {
         self.live[d] + self.brings(node, device) <= self.problem.limit(d)
     }
 
-    /// A node that does not fit goes to the next device with room; where it has none, the largest output that could
-    /// be elsewhere makes way for it in the next pass.
+    /// A node that does not fit goes to the next device with room; where it has none, the largest output that
+    /// could be elsewhere makes way for it in the next pass.
     fn give_way(&mut self, node: usize, unit: usize) {
         let full = self.choices.device(unit);
         let later = self.choices.at[unit] + 1..self.choices.devices[unit].len();

@@ -1,5 +1,5 @@
-//! Functions of elements, choices, conversions, random numbers and optimizers' steps over more elements than one dispatch of 65,535
-//! groups of 256 has.
+//! Functions of elements, choices, conversions, random numbers and optimizers' steps over more elements than
+//! one dispatch of 65,535 groups of 256 has.
 
 use super::{Answer, Cost, Given, Table};
 use crate::suite::case::Tolerance;

@@ -34,7 +34,8 @@ impl Given {
         Given::by(dtype, dims, move |_| value)
     }
 
-    /// Numbers without order: floats from −2 to 2 in steps of 1/1024, which sums in f64 do not round; integers from −1000 to 1000; any byte.
+    /// Numbers without order: floats from −2 to 2 in steps of 1/1024, which sums in f64 do not round;
+    /// integers from −1000 to 1000; any byte.
     pub fn noise(dtype: DType, dims: &[usize], seed: u64) -> Given {
         Given::by(dtype, dims, move |place| {
             let bits = mixed(seed, place);

@@ -1,4 +1,5 @@
-//! Convolutions and their gradients of large batches, many channels, large windows and large images; pooling of whole images.
+//! Convolutions and their gradients of large batches, many channels, large windows and large images; pooling
+//! of whole images.
 
 use super::{Answer, Cost, Given, Table};
 use crate::array::Array;

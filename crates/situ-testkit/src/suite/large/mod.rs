@@ -1,12 +1,13 @@
 //! The op suite at the sizes that people use: beyond every border that a kernel, a dispatch or a buffer has.
 //!
-//! A case is an op, inputs made from a formula, and a naive reference written here, in f64, that shares nothing with any kernel. Beside
-//! noise there are values that tell how many of them were counted: ones that are added up, a single largest at the far end. Every case
-//! is run eagerly and in a function, on every device, strictly there.
+//! A case is an op, inputs made from a formula, and a naive reference written here, in f64, that shares
+//! nothing with any kernel. Beside noise there are values that tell how many of them were counted: ones that
+//! are added up, a single largest at the far end. Every case is run eagerly and in a function, on every
+//! device, strictly there.
 //!
-//! Cases have a cost: [`Cost::Quick`] ones run with all other tests, the rest where `SITU_LARGE=all` is set (`make soak`).
-//! Left to others: what must be placed elsewhere because no device buffer holds it, and tensors of more than 2³¹ elements, which are
-//! programs of their own.
+//! Cases have a cost: [`Cost::Quick`] ones run with all other tests, the rest where `SITU_LARGE=all` is set
+//! (`make soak`). Left to others: what must be placed elsewhere because no device buffer holds it, and
+//! tensors of more than 2³¹ elements, which are programs of their own.
 
 mod elements;
 mod given;

@@ -6,7 +6,8 @@ use crate::suite::case::Tolerance;
 use situ_core::{Axes, DType, Shape};
 use situ_ir::ops::{Reduce, ReduceKind};
 
-/// Sizes, the axes that are reduced, and when it is run. Rows and columns are many and long: a kernel may give a row to one thread.
+/// Sizes, the axes that are reduced, and when it is run. Rows and columns are many and long: a kernel may
+/// give a row to one thread.
 const SHAPES: &[(&[usize], &[isize], Cost)] = &[
     (&[64, 66_000], &[1], Cost::Quick),
     (&[66_000, 64], &[0], Cost::Quick),

@@ -1,5 +1,5 @@
-//! Sums for references: a million numbers added up in f64 one after the other are off by hundreds of units in the last place, which is
-//! more than a kernel of f64 that adds in blocks.
+//! Sums for references: a million numbers added up in f64 one after the other are off by hundreds of units in
+//! the last place, which is more than a kernel of f64 that adds in blocks.
 
 /// A sum and what was rounded off it.
 #[derive(Clone, Copy, Default)]

@@ -1,4 +1,5 @@
-//! Convolutions and their gradients with many images, channels or taps, and with strides, dilations and groups of all kinds.
+//! Convolutions and their gradients with many images, channels or taps, and with strides, dilations and
+//! groups of all kinds.
 
 use super::super::harness::*;
 use situ_ir::ops::conv2d::{Conv2d, Conv2dByFilter, Conv2dByInput};

@@ -1,5 +1,5 @@
-//! Sizes beyond what one invocation, one workgroup or one dispatch may do. Ones tell how many elements were counted,
-//! other numbers whether they were the right ones.
+//! Sizes beyond what one invocation, one workgroup or one dispatch may do. Ones tell how many elements were
+//! counted, other numbers whether they were the right ones.
 
 mod conv2d;
 mod index;
