@@ -6,7 +6,8 @@
 ///
 /// ```
 /// use situ_core::{dtype::to_odd, f16};
-/// // Just above the middle of two neighbours: through the nearest f32, which is the middle, it would go down to the even one.
+/// // Just above the middle of two neighbours: through the nearest f32, which is the middle, it would go
+/// // down to the even one.
 /// let number = 1.0 + f64::powi(2.0, -11) + f64::powi(2.0, -40);
 /// assert_eq!(f16::from_f32(number as f32).to_f32(), 1.0);
 /// assert_eq!(f16::from_f32(to_odd(number)).to_f32(), 1.0 + f32::powi(2.0, -10));

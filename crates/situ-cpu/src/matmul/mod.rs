@@ -191,7 +191,8 @@ impl<T> Product<'static, T> {
 /// let threads = Threads::new(2, None)?;
 /// let (a, b) = ([1.0f32, 2.0, 3.0, 4.0], [10.0f32, 20.0, 30.0, 40.0]);
 /// let mut out = [0.0; 4];
-/// let product = Product::new(2, 2, 2, Matrix::dense(a.as_ptr(), 2), Matrix::dense(b.as_ptr(), 2), out.as_mut_ptr());
+/// let (left, right) = (Matrix::dense(a.as_ptr(), 2), Matrix::dense(b.as_ptr(), 2));
+/// let product = Product::new(2, 2, 2, left, right, out.as_mut_ptr());
 /// // SAFETY: the operands and the output are 2 × 2.
 /// unsafe { matmul(Level::detect(), &threads, &product) };
 /// assert_eq!(out, [70.0, 100.0, 150.0, 220.0]);

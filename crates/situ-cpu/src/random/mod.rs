@@ -7,7 +7,8 @@
 //! (low half of the block number, high half, low half of the stream, high half). A round, with `hi` and `lo`
 //! the halves of the 64-bit product:
 //! ```text
-//! (c0, c1, c2, c3) ← (hi(0xCD9E8D57·c2) ^ c1 ^ k0, lo(0xCD9E8D57·c2), hi(0xD2511F53·c0) ^ c3 ^ k1, lo(0xD2511F53·c0))
+//! (c0, c1, c2, c3) ← (hi(0xCD9E8D57·c2) ^ c1 ^ k0, lo(0xCD9E8D57·c2),
+//!                     hi(0xD2511F53·c0) ^ c3 ^ k1, lo(0xD2511F53·c0))
 //! (k0, k1) ← (k0 + 0x9E3779B9, k1 + 0xBB67AE85)          wrapping; not after the last round
 //! ```
 //! Block b is the counter after 10 rounds: four words w0 to w3.

@@ -47,7 +47,8 @@ impl<F: FnMut(&mut Run<'_>) -> Result<()>> Callback for EachBatch<F> {
 ///
 /// ```
 /// use situ_nn::callbacks::LearningRateSchedule;
-/// let halved = LearningRateSchedule(|epoch, rate| if epoch > 0 && epoch % 10 == 0 { rate / 2.0 } else { rate });
+/// let tenth = |epoch| epoch > 0 && epoch % 10 == 0;
+/// let halved = LearningRateSchedule(move |epoch, rate| if tenth(epoch) { rate / 2.0 } else { rate });
 /// # let _: Box<dyn situ_nn::callbacks::Callback> = Box::new(halved);
 /// ```
 pub struct LearningRateSchedule<F>(pub F)

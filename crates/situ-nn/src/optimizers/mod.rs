@@ -102,7 +102,8 @@ impl Optimizer {
     /// ```
     /// use situ_nn::optimizers::{AdamW, kernels};
     /// let usual = AdamW { decay: 0.1, ..AdamW::new(3e-4) }.decay_only(kernels);
-    /// let but_the_head = AdamW::new(3e-4).decay_only(|name, shape| kernels(name, shape) && !name.starts_with("head/"));
+    /// let but_the_head =
+    ///     AdamW::new(3e-4).decay_only(|name, shape| kernels(name, shape) && !name.starts_with("head/"));
     /// ```
     pub fn decay_only(self, decays: impl Fn(&str, &Shape) -> bool + Send + Sync + 'static) -> Optimizer {
         Optimizer { decays: Some(Decays(Arc::new(decays))), ..self }

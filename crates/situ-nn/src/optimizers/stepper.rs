@@ -19,7 +19,8 @@ use std::sync::Arc;
 /// use situ_nn::{Penalty, Weight};
 /// use situ_tensor::{Tape, Variable, tensor};
 /// let w = Variable::new(&tensor([3.0f32, -2.0])?)?;
-/// let weight = Weight { name: "w".into(), variable: w.clone(), trainable: true, penalty: Penalty::default() };
+/// let penalty = Penalty::default();
+/// let weight = Weight { name: "w".into(), variable: w.clone(), trainable: true, penalty };
 /// let mut stepper = Optimizer::from(Sgd::new(0.1)).bind(&[weight])?;
 /// for _ in 0..50 {
 ///     let tape = Tape::new();

@@ -71,13 +71,14 @@ struct Parts<M> {
 /// }
 ///
 /// let mut maker = Maker::new(7);
-/// let mut weight = |name| maker.weight(name, &zeros(&[1], situ_core::DType::F32)?, true, Penalty::default());
+/// let start = zeros(&[1], situ_core::DType::F32)?;
+/// let mut weight = |name| maker.weight(name, &start, true, Penalty::default());
 /// let line = Line([weight("a")?, weight("b")?]);
 /// let mut trainer = compile(line, Adam::new(0.1), Squares, ())?;
 ///
 /// let (x, y) = (tensor([0.0f32, 1.0, 2.0, 3.0])?, tensor([1.0f32, 3.0, 5.0, 7.0])?);
-/// let history =
-///     trainer.fit((&x, &y), Fit { epochs: 300, batch_size: 4, progress: Progress::Silent, ..Fit::default() })?;
+/// let fit = Fit { epochs: 300, batch_size: 4, progress: Progress::Silent, ..Fit::default() };
+/// let history = trainer.fit((&x, &y), fit)?;
 /// assert!(history.last("loss").unwrap() < 1e-2);
 /// let at_ten = trainer.predict(&tensor([10.0f32])?)?.item::<f32>()?;
 /// assert!((at_ten - 21.0).abs() < 0.5, "{at_ten}");
@@ -109,8 +110,8 @@ impl Sequential {
     ///     .compile(Adam::new(0.05), SparseCategoricalCrossEntropy::from_logits(), [SparseAccuracy::new()])?;
     /// let x = tensor([[0.0f32, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])?;
     /// let exclusive_or = constant(&[0, 1, 1, 0], &[4])?;
-    /// let history =
-    ///     trainer.fit((&x, &exclusive_or), Fit { epochs: 200, progress: Progress::Silent, ..Fit::default() })?;
+    /// let fit = Fit { epochs: 200, progress: Progress::Silent, ..Fit::default() };
+    /// let history = trainer.fit((&x, &exclusive_or), fit)?;
     /// assert!(history.last("loss").unwrap() < history.epochs[0].figures.loss());
     /// # Ok(()) }
     /// ```

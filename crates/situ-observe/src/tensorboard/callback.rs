@@ -26,7 +26,8 @@ use std::time::Instant;
 /// # let folder = std::env::temp_dir().join(format!("situ-curves-{}", std::process::id()));
 /// let x = situ_tensor::random::normal(&[64, 4])?;
 /// let y = x.sum(&[-1])?.reshape(&[-1, 1])?;
-/// let mut trainer = Sequential::new().add(Dense::new(1)).compile(Sgd::new(0.1), MeanSquaredError::new(), ())?;
+/// let mut trainer =
+///     Sequential::new().add(Dense::new(1)).compile(Sgd::new(0.1), MeanSquaredError::new(), ())?;
 /// let board = TensorBoard::new(&folder).every_steps(2).profile(1..3);
 /// let (callbacks, progress) = (vec![Box::new(board) as Box<_>], Progress::Silent);
 /// trainer.fit((&x, &y), Fit { epochs: 3, callbacks, progress, ..Fit::default() })?;
