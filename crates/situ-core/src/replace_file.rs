@@ -40,7 +40,7 @@ pub fn replace_file(
     let folder = folder(&path);
     fs::create_dir_all(folder).map_err(|e| failed("making its folder", e))?;
     let before = fs::metadata(&path).ok();
-    let beside = Beside::new(folder, name).map_err(|e| failed("making a file beside it", e))?;
+    let beside = TemporaryFile::new(folder, name).map_err(|e| failed("making a file beside it", e))?;
     let mut writer = BufWriter::with_capacity(1 << 20, &beside.file);
     write(&mut writer).and_then(|()| writer.flush()).map_err(|e| failed("writing it", e))?;
     drop(writer);
@@ -98,14 +98,14 @@ fn folder(path: &Path) -> &Path {
 
 /// The file that is written first. Locked for as long as its writer lives, and removed unless it was put in
 /// its place.
-struct Beside {
+struct TemporaryFile {
     file: File,
     path: PathBuf,
     placed: bool,
 }
 
-impl Beside {
-    fn new(folder: &Path, name: &std::ffi::OsStr) -> io::Result<Beside> {
+impl TemporaryFile {
+    fn new(folder: &Path, name: &std::ffi::OsStr) -> io::Result<TemporaryFile> {
         let mut prefix = std::ffi::OsString::from(".");
         prefix.push(name);
         prefix.push(".");
@@ -128,7 +128,7 @@ impl Beside {
                 Ok(()) if !path.exists() => continue,
                 Ok(()) => {}
             }
-            return Ok(Beside { file, path, placed: false });
+            return Ok(TemporaryFile { file, path, placed: false });
         }
         Err(io::Error::other("no name was free"))
     }
@@ -140,7 +140,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if !self.placed {
             // What is left of a failed attempt is of no use; the error is about the attempt.
@@ -169,7 +169,7 @@ fn remove_left_over(folder: &Path, prefix: &std::ffi::OsStr) {
     }
 }
 
-/// Whether this is the middle of a name that [`Beside::new`] gives: a process and a number.
+/// Whether this is the middle of a name that [`TemporaryFile::new`] gives: a process and a number.
 fn is_ours(middle: &[u8]) -> bool {
     let Some(dash) = middle.iter().position(|&b| b == b'-') else { return false };
     let (process, number) = (&middle[..dash], &middle[dash + 1..]);

@@ -9,7 +9,7 @@ use crate::stages::cache::Cache;
 use crate::stages::filter::Filter;
 use crate::stages::generator::{Generator, Rows};
 use crate::stages::interleave::Interleave;
-use crate::stages::map::{Map, Surroundings, Work, Workers};
+use crate::stages::map::{ClosureScope, Map, Work, Workers};
 use crate::stages::placed::{Home, Invalid, Placed};
 use crate::stages::prefetch::Prefetch;
 use crate::stages::sequence::{Concatenate, Repeat, Skip, Take, Zip};
@@ -91,7 +91,7 @@ impl<E: Elements> Dataset<E> {
     where
         I: Iterator<Item = Result<E>> + Send + 'static,
     {
-        let here = Surroundings::here();
+        let here = ClosureScope::here();
         let make = move || -> Result<Rows> {
             let (mut elements, here) = (make(), here.clone());
             let next = move || here.enter(|| elements.next()).map(|e| e.map(Elements::into_row));
@@ -156,7 +156,7 @@ impl<E: Elements> Dataset<E> {
     }
 
     fn mapped<F: Elements>(&self, work: Work, workers: Workers, seed: Option<u64>) -> Dataset<F> {
-        dataset(Map { from: self.stage.clone(), work, surroundings: Surroundings::here(), workers, seed })
+        dataset(Map { from: self.stage.clone(), work, closure_scope: ClosureScope::here(), workers, seed })
     }
 
     /// Every element through a closure, on the thread that pulls. After [`Dataset::batch`] it is given
@@ -215,12 +215,12 @@ impl<E: Elements> Dataset<E> {
     /// The elements for which the closure says true.
     pub fn filter(&self, f: impl Fn(E) -> Result<bool> + Send + Sync + 'static) -> Dataset<E> {
         let test = Arc::new(move |row| f(E::from_row(row)?));
-        dataset(Filter { from: self.stage.clone(), test: Some(test), surroundings: Surroundings::here() })
+        dataset(Filter { from: self.stage.clone(), test: Some(test), closure_scope: ClosureScope::here() })
     }
 
     /// Without the elements that failed.
     pub fn ignore_errors(&self) -> Dataset<E> {
-        dataset(Filter { from: self.stage.clone(), test: None, surroundings: Surroundings::here() })
+        dataset(Filter { from: self.stage.clone(), test: None, closure_scope: ClosureScope::here() })
     }
 
     /// `size` elements as one, along a new first axis; the last batch may be smaller. A batch with an element
@@ -236,7 +236,7 @@ impl<E: Elements> Dataset<E> {
 
     fn batched(&self, call: &'static str, size: usize, drop_remainder: bool) -> Dataset<E> {
         let stage =
-            Batch { from: self.stage.clone(), size, drop_remainder, surroundings: Surroundings::here() };
+            Batch { from: self.stage.clone(), size, drop_remainder, closure_scope: ClosureScope::here() };
         checked(stage, call, size, "a batch of 0 elements never comes to an end")
     }
 
@@ -279,7 +279,7 @@ impl<E: Elements> Dataset<E> {
             make: Arc::new(move |row| Ok(f(E::from_row(row)?)?.stage)),
             cycle,
             block,
-            surroundings: Surroundings::here(),
+            closure_scope: ClosureScope::here(),
         };
         checked(stage, "interleave", cycle.min(block), "a cycle or a block of 0 takes nothing")
     }
@@ -287,7 +287,7 @@ impl<E: Elements> Dataset<E> {
     /// Up to `ahead` elements made ahead by a thread.
     pub fn prefetch(&self, ahead: usize) -> Dataset<E> {
         let stage =
-            Prefetch { from: self.stage.clone(), ahead, device: None, surroundings: Surroundings::here() };
+            Prefetch { from: self.stage.clone(), ahead, device: None, closure_scope: ClosureScope::here() };
         checked(stage, "prefetch", ahead, "0 elements ahead is no prefetch")
     }
 
@@ -306,7 +306,7 @@ impl<E: Elements> Dataset<E> {
             from: self.stage.clone(),
             ahead,
             device: Some(device.into()),
-            surroundings: Surroundings::here(),
+            closure_scope: ClosureScope::here(),
         };
         checked(stage, "prefetch_to_device", ahead, "0 elements ahead is no prefetch")
     }

@@ -71,7 +71,7 @@ pub struct Open {
 }
 
 /// A copy to the host that was asked for and is on its way.
-pub trait Arriving: Send + Debug {
+pub trait PendingDownload: Send + Debug {
     /// Waits for the bytes and writes them to `into`, which is as long as was asked for.
     fn finish(self: Box<Self>, into: &mut [u8]) -> Result<()>;
 }
@@ -229,7 +229,7 @@ pub trait Device: Send + Sync + Debug {
     /// nothing that is launched later: whoever finishes the copy waits for no more than it needs. `None`
     /// where that can't be, for want of memory or because open checks must be settled first:
     /// [`Device::download`] can.
-    fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn Arriving>>> {
+    fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn PendingDownload>>> {
         let _ = (from, bytes);
         Ok(None)
     }

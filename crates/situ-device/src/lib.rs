@@ -21,7 +21,7 @@ pub mod timing;
 pub use call::{Arg, Call, KernelId};
 pub use capabilities::Capabilities;
 pub use check::Check;
-pub use device::{Arriving, Description, Device, DeviceClass, Open, Physical};
+pub use device::{Description, Device, DeviceClass, Open, PendingDownload, Physical};
 pub use lack::{Lack, Sizes};
 pub use memory::{Block, Region};
 pub use registry::Registry;

@@ -18,7 +18,7 @@ pub(crate) const SLOTS: u32 = 1024;
 
 /// What a slot found full means.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Bad {
+pub(crate) enum BadValue {
     /// A label or an index that is not from 0 to below `limit`.
     OutOfRange { what: &'static str, limit: i64 },
     /// An integer divided by zero.
@@ -27,16 +27,16 @@ pub(crate) enum Bad {
 
 /// A check of a launch, and how to word what it finds.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch {
+pub(crate) struct PendingCheck {
     pub(crate) check: Arc<Check>,
-    pub(crate) bad: Bad,
+    pub(crate) bad: BadValue,
 }
 
 /// The slots of one device that are in use. Lives under the stream's lock.
 pub(crate) struct Checks {
     pub(crate) block: Arc<Block>,
     /// The check of each slot handed out since the last fetch.
-    open: Vec<Watch>,
+    open: Vec<PendingCheck>,
 }
 
 impl Checks {
@@ -48,7 +48,7 @@ impl Checks {
     }
 
     /// A slot for a check; `None` when all are taken.
-    pub(crate) fn reserve(&mut self, watch: &Watch) -> Option<u32> {
+    pub(crate) fn reserve(&mut self, watch: &PendingCheck) -> Option<u32> {
         let slot = self.open.len() as u32;
         if slot == SLOTS {
             return None;
@@ -64,24 +64,24 @@ impl Checks {
 
     /// The checks of the slots, which are free from here on: the caller has recorded fetching and clearing
     /// them.
-    pub(crate) fn take(&mut self) -> Vec<Watch> {
+    pub(crate) fn take(&mut self) -> Vec<PendingCheck> {
         std::mem::take(&mut self.open)
     }
 }
 
 /// Settles checks from their fetched slots.
-pub(crate) fn settle(open: &[Watch], bytes: &[u8]) {
+pub(crate) fn settle(open: &[PendingCheck], bytes: &[u8]) {
     let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     for (slot, watch) in open.iter().enumerate() {
         let at = slot * SLOT_WORDS as usize * 4;
         let row_complement = word(at);
         let row = !row_complement as usize;
         watch.check.settle((row_complement != 0).then(|| match watch.bad {
-            Bad::OutOfRange { what, limit } => {
+            BadValue::OutOfRange { what, limit } => {
                 let value = (u64::from(word(at + 8)) << 32 | u64::from(word(at + 4))) as i64;
                 (DataFault::OutOfRange { what, value, limit }, row)
             }
-            Bad::DivisionByZero => (DataFault::DivisionByZero, row),
+            BadValue::DivisionByZero => (DataFault::DivisionByZero, row),
         }));
     }
 }

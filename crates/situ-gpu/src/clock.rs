@@ -1,4 +1,4 @@
-//! How long launches take, by the device's own clock.
+//! How long launches take, by the device's own clock: timestamp queries.
 //!
 //! The dispatches of a timed launch get a compute pass of their own, which writes a timestamp where it begins
 //! and one where it ends: a lap. Usually that is all; a launch that is cut in two, by a full batch or by
@@ -130,15 +130,15 @@ pub(crate) struct Clock {
     period: f64,
     /// Whether launches that may be timed with others are timed by the batch, and not by the pass.
     by_batch: bool,
-    gear: OnceLock<Gear>,
+    queries: OnceLock<TimestampQueries>,
     /// Held while times are filled in: who waits for it finds them all.
     arrivals: Mutex<Arrivals>,
 }
 
-/// What timestamps are written to. One set does for all batches: they run one after the other, and each takes
-/// its timestamps out at its end.
-struct Gear {
-    queries: wgpu::QuerySet,
+/// The query set that timestamps are written to, and the buffer that it is resolved into. One set does for
+/// all batches: they run one after the other, and each takes its timestamps out at its end.
+struct TimestampQueries {
+    set: wgpu::QuerySet,
     resolved: wgpu::Buffer,
 }
 
@@ -181,22 +181,22 @@ impl Clock {
                 && features.contains(wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS),
             context,
             period,
-            gear: OnceLock::new(),
+            queries: OnceLock::new(),
             arrivals: Mutex::default(),
         })
     }
 
     /// A stopwatch for one launch; `None` where the driver has no memory for timestamps just now.
     pub(crate) fn stopwatch(&self, timing: &Arc<Timing>) -> Option<Arc<Stopwatch>> {
-        if self.gear.get().is_none() {
+        if self.queries.get().is_none() {
             let mut arrivals = self.lock();
-            if self.gear.get().is_none() {
-                let (gear, buffers) = self.make().ok()?;
+            if self.queries.get().is_none() {
+                let (queries, buffers) = self.make().ok()?;
                 if self.by_batch {
-                    arrivals.host = Some(self.compare(&gear, &buffers[0])?);
+                    arrivals.host = Some(self.compare(&queries, &buffers[0])?);
                 }
                 arrivals.free = buffers;
-                let _ = self.gear.set(gear);
+                let _ = self.queries.set(queries);
             }
         }
         Some(Arc::new(Stopwatch {
@@ -210,15 +210,15 @@ impl Clock {
         }))
     }
 
-    fn compare(&self, gear: &Gear, to: &wgpu::Buffer) -> Option<HostClock> {
+    fn compare(&self, queries: &TimestampQueries, to: &wgpu::Buffer) -> Option<HostClock> {
         HostClock::new(&self.context, self.period, to, |encoder| {
-            encoder.write_timestamp(&gear.queries, 0);
-            encoder.resolve_query_set(&gear.queries, 0..1, &gear.resolved, 0);
-            encoder.copy_buffer_to_buffer(&gear.resolved, 0, to, 0, Some(bytes_of(1)));
+            encoder.write_timestamp(&queries.set, 0);
+            encoder.resolve_query_set(&queries.set, 0..1, &queries.resolved, 0);
+            encoder.copy_buffer_to_buffer(&queries.resolved, 0, to, 0, Some(bytes_of(1)));
         })
     }
 
-    fn make(&self) -> Result<(Gear, Vec<wgpu::Buffer>), Fault> {
+    fn make(&self) -> Result<(TimestampQueries, Vec<wgpu::Buffer>), Fault> {
         use wgpu::BufferUsages;
         self.context.guarded(BYTES, |device| {
             let buffer = |usage| {
@@ -230,14 +230,14 @@ impl Clock {
                     mapped_at_creation: false,
                 })
             };
-            let queries = device.create_query_set(&wgpu::QuerySetDescriptor {
+            let set = device.create_query_set(&wgpu::QuerySetDescriptor {
                 label: Some("timestamps"),
                 ty: wgpu::QueryType::Timestamp,
                 count: STAMPS,
             });
             let resolved = buffer(BufferUsages::QUERY_RESOLVE | BufferUsages::COPY_SRC);
             let on_host = || buffer(BufferUsages::MAP_READ | BufferUsages::COPY_DST);
-            (Gear { queries, resolved }, (0..IN_FLIGHT).map(|_| on_host()).collect())
+            (TimestampQueries { set, resolved }, (0..IN_FLIGHT).map(|_| on_host()).collect())
         })
     }
 
@@ -284,14 +284,14 @@ impl Clock {
     /// Ends the lap that goes on in a batch with the batch itself, which somebody will wait for at once.
     pub(crate) fn end_with_batch(&self, laps: &mut Laps) {
         if let Some(running) = laps.running.take() {
-            laps.end(running, End::Told);
+            laps.end(running, End::BatchDone);
         }
     }
 
     fn stamp(&self, laps: &mut Laps, encoder: &mut wgpu::CommandEncoder) -> Option<u32> {
-        let gear = self.gear.get()?;
+        let queries = self.queries.get()?;
         let at = laps.stamp()?;
-        encoder.write_timestamp(&gear.queries, at);
+        encoder.write_timestamp(&queries.set, at);
         Some(at)
     }
 
@@ -303,11 +303,11 @@ impl Clock {
         encoder: &mut wgpu::CommandEncoder,
     ) -> wgpu::ComputePass<'static> {
         self.end_lap(laps, encoder);
-        // A watch is only had once there is gear; without, the lap would stay open and the time empty.
-        let timestamp_writes = self.gear.get().and_then(|gear| {
+        // A watch is only had once there are queries; without, the lap would stay open and the time empty.
+        let timestamp_writes = self.queries.get().and_then(|queries| {
             let (begin, end) = laps.pass(watch)?;
             Some(wgpu::ComputePassTimestampWrites {
-                query_set: &gear.queries,
+                query_set: &queries.set,
                 beginning_of_pass_write_index: Some(begin),
                 end_of_pass_write_index: Some(end),
             })
@@ -332,14 +332,14 @@ impl Clock {
         if laps.stamps() == 0 {
             return Some(Taken(None));
         }
-        let taken = self.gear.get().zip(self.lock().free.pop());
-        let Some((gear, buffer)) = taken else {
+        let taken = self.queries.get().zip(self.lock().free.pop());
+        let Some((queries, buffer)) = taken else {
             laps.take();
             return None;
         };
         let stamps = laps.stamps();
-        encoder.resolve_query_set(&gear.queries, 0..stamps, &gear.resolved, 0);
-        encoder.copy_buffer_to_buffer(&gear.resolved, 0, &buffer, 0, Some(bytes_of(stamps)));
+        encoder.resolve_query_set(&queries.set, 0..stamps, &queries.resolved, 0);
+        encoder.copy_buffer_to_buffer(&queries.resolved, 0, &buffer, 0, Some(bytes_of(stamps)));
         Some(Taken(Some(buffer)))
     }
 
@@ -365,7 +365,7 @@ impl Clock {
     pub(crate) fn collect(&self, number: u64) {
         let mut arrivals = self.lock();
         if let Some(host) = &mut arrivals.host {
-            host.tell(number);
+            host.note_done(number);
         }
         while let Some(due) = arrivals.due.pop_front_if(|due| due.number <= number) {
             let stamps: Vec<u64> = due.buffer.as_ref().map_or_else(Vec::new, |buffer| {
@@ -402,7 +402,7 @@ fn lap_times(
     let at = |stamp: u32| stamps.get(stamp as usize).copied();
     let end = match lap.end {
         End::Stamp(stamp) => at(stamp)?,
-        End::Told => host.and_then(|host| Some(host.ticks(host.told(lap.number)?, period)))?,
+        End::BatchDone => host.and_then(|host| Some(host.ticks(host.done_at(lap.number)?, period)))?,
     };
     let begin = match lap.begin {
         Begin::Stamp(stamp) => at(stamp)?,

@@ -1,7 +1,7 @@
 //! Tests of the device core on whatever adapter there is.
 
 use crate::adapters::find_adapters;
-use crate::checks::{Bad, Watch};
+use crate::checks::{BadValue, PendingCheck};
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::memory::Block;
@@ -287,8 +287,10 @@ fn checked(stream: &Stream, block: &Block, count: u32, bound: u32) -> Arc<Check>
         watch: None,
     };
     let check = Check::open("test", None);
-    let watch =
-        Watch { check: check.clone(), bad: Bad::OutOfRange { what: "index", limit: i64::from(bound) } };
+    let watch = PendingCheck {
+        check: check.clone(),
+        bad: BadValue::OutOfRange { what: "index", limit: i64::from(bound) },
+    };
     let main = launch(&main, [count.div_ceil(64), 1, 1]);
     stream.dispatch_checked(&watch, &[main], Some(&launch(&note, [1, 1, 1]))).unwrap();
     check

@@ -6,11 +6,11 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::kernels::{self, Kernel, Run, block_of};
 use crate::memory::{ALIGNMENT, Held};
-use crate::stream::{Asked, FIXED_BYTES, Stream};
+use crate::stream::{FIXED_BYTES, PendingRead, Stream};
 use situ_core::{DeviceId, DeviceKind, Error, Layout, Result, TensorType};
 use situ_device::{
-    Arg, Arriving, Block, Call, Capabilities, Check, Description, Device, DeviceClass, KernelId, Lack, Open,
-    Physical, Region, Registry, Sizes,
+    Arg, Block, Call, Capabilities, Check, Description, Device, DeviceClass, KernelId, Lack, Open,
+    PendingDownload, Physical, Region, Registry, Sizes,
 };
 use situ_ir::Op;
 use std::fmt;
@@ -115,20 +115,20 @@ fn error_of(device: DeviceId, op: &'static str, fault: Fault) -> Error {
 }
 
 /// Bytes that are on their way to the host.
-struct OnItsWay {
-    asked: Asked,
+struct GpuDownload {
+    read: PendingRead,
     id: DeviceId,
 }
 
-impl fmt::Debug for OnItsWay {
+impl fmt::Debug for GpuDownload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnItsWay").field("from", &self.id).finish_non_exhaustive()
+        f.debug_struct("GpuDownload").field("from", &self.id).finish_non_exhaustive()
     }
 }
 
-impl Arriving for OnItsWay {
+impl PendingDownload for GpuDownload {
     fn finish(self: Box<Self>, into: &mut [u8]) -> Result<()> {
-        self.asked.finish(into).map_err(|fault| error_of(self.id, "download", fault))
+        self.read.finish(into).map_err(|fault| error_of(self.id, "download", fault))
     }
 }
 
@@ -222,11 +222,11 @@ impl Device for Gpu {
             .map_err(|fault| self.error("download", fault))
     }
 
-    fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn Arriving>>> {
-        let asked = block_of(from, &self.stream)
+    fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn PendingDownload>>> {
+        let read = block_of(from, &self.stream)
             .and_then(|block| self.stream.begin_read(block, from.offset as u64, bytes as u64))
             .map_err(|fault| self.error("download", fault))?;
-        Ok(asked.map(|asked| Box::new(OnItsWay { asked, id: self.id }) as Box<dyn Arriving>))
+        Ok(read.map(|read| Box::new(GpuDownload { read, id: self.id }) as Box<dyn PendingDownload>))
     }
 
     fn copy_from_peer(&self, to: Region<'_>, from: Region<'_>, bytes: usize) -> Result<bool> {

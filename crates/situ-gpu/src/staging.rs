@@ -35,24 +35,24 @@ pub(crate) struct Staged {
     pub(crate) bytes: u64,
     /// `None` for the base buffer, which the stream has claimed.
     claim: Option<Reservation>,
-    shelf: Arc<Shelf>,
+    pool: Arc<StagingPool>,
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
         match self.claim.take() {
             Some(claim) => {
-                self.shelf.extra.fetch_sub(claim.bytes() as u64, Ordering::AcqRel);
+                self.pool.extra.fetch_sub(claim.bytes() as u64, Ordering::AcqRel);
             }
-            None => self.shelf.base_made.store(false, Ordering::Release),
+            None => self.pool.base_made.store(false, Ordering::Release),
         }
-        self.shelf.returned.notify_one();
+        self.pool.returned.notify_one();
     }
 }
 
 /// The buffers of one direction. Shared with map callbacks, which run inside driver calls: nobody may call
 /// the driver while holding `free`.
-struct Shelf {
+struct StagingPool {
     direction: Direction,
     base_made: AtomicBool,
     extra: AtomicU64,
@@ -62,7 +62,7 @@ struct Shelf {
     closed: AtomicBool,
 }
 
-impl Shelf {
+impl StagingPool {
     /// The smallest free buffer of at least `bytes`, or the largest of all if none is that large.
     fn take_free(&self, bytes: u64, or_smaller: bool) -> Option<Staged> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +86,7 @@ impl Shelf {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // Free buffers point back at their shelf: without this the two would keep each other.
+        // Free buffers point back at their pool: without this the two would keep each other.
         self.up.closed.store(true, Ordering::Release);
         self.down.closed.store(true, Ordering::Release);
         self.trim();
@@ -97,15 +97,15 @@ impl Drop for Staging {
 pub(crate) struct Staging {
     context: Arc<Context>,
     budget: Arc<Budget>,
-    up: Arc<Shelf>,
-    down: Arc<Shelf>,
+    up: Arc<StagingPool>,
+    down: Arc<StagingPool>,
 }
 
 impl Staging {
     /// Staging whose buffers are claimed on `budget`; the caller has claimed [`BASE`] for each direction.
     pub(crate) fn new(context: Arc<Context>, budget: Arc<Budget>) -> Staging {
-        let shelf = |direction| {
-            Arc::new(Shelf {
+        let pool = |direction| {
+            Arc::new(StagingPool {
                 direction,
                 base_made: AtomicBool::new(false),
                 extra: AtomicU64::new(0),
@@ -114,7 +114,7 @@ impl Staging {
                 closed: AtomicBool::new(false),
             })
         };
-        Staging { context, budget, up: shelf(Direction::Up), down: shelf(Direction::Down) }
+        Staging { context, budget, up: pool(Direction::Up), down: pool(Direction::Down) }
     }
 
     /// Bytes claimed now beside the base buffers.
@@ -124,8 +124,8 @@ impl Staging {
 
     /// Gives cached buffers back to the system.
     pub(crate) fn trim(&self) {
-        for shelf in [&self.up, &self.down] {
-            let spare = std::mem::take(&mut *shelf.free.lock().unwrap_or_else(PoisonError::into_inner));
+        for pool in [&self.up, &self.down] {
+            let spare = std::mem::take(&mut *pool.free.lock().unwrap_or_else(PoisonError::into_inner));
             // The lock is released before the buffers are dropped into the driver.
             drop(spare);
         }
@@ -134,49 +134,49 @@ impl Staging {
     /// A buffer of `bytes` if that can be had, else a smaller one; `None` if all are in use and no more may
     /// be made.
     pub(crate) fn try_take(&self, direction: Direction, bytes: u64) -> Result<Option<Staged>, Fault> {
-        let shelf = self.shelf(direction);
-        if let Some(found) = shelf.take_free(bytes, false) {
+        let pool = self.pool(direction);
+        if let Some(found) = pool.take_free(bytes, false) {
             return Ok(Some(found));
         }
         let size = bytes.next_power_of_two().clamp(BASE, PIECE);
         let room = |extra: u64| extra.checked_add(size).filter(|&sum| sum <= CAP);
-        if shelf.extra.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).is_ok() {
+        if pool.extra.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).is_ok() {
             if let Ok(claim) = self.budget.reserve(size as usize) {
-                let staged = self.make(shelf, size, Some(claim));
+                let staged = self.make(pool, size, Some(claim));
                 // The driver may refuse what the budget allows: then a smaller buffer has to do.
                 if !matches!(staged, Err(Fault::OutOfMemory { .. })) {
                     return staged.map(Some);
                 }
             } else {
-                shelf.extra.fetch_sub(size, Ordering::AcqRel);
+                pool.extra.fetch_sub(size, Ordering::AcqRel);
             }
         }
-        if let Some(found) = shelf.take_free(bytes, true) {
+        if let Some(found) = pool.take_free(bytes, true) {
             return Ok(Some(found));
         }
-        if !shelf.base_made.swap(true, Ordering::AcqRel) {
-            return self.make(shelf, BASE, None).map(Some);
+        if !pool.base_made.swap(true, Ordering::AcqRel) {
+            return self.make(pool, BASE, None).map(Some);
         }
         Ok(None)
     }
 
-    fn make(&self, shelf: &Arc<Shelf>, size: u64, claim: Option<Reservation>) -> Result<Staged, Fault> {
-        let usage = match shelf.direction {
+    fn make(&self, pool: &Arc<StagingPool>, size: u64, claim: Option<Reservation>) -> Result<Staged, Fault> {
+        let usage = match pool.direction {
             Direction::Up => wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC,
             Direction::Down => wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
         };
-        let mapped_at_creation = shelf.direction == Direction::Up;
+        let mapped_at_creation = pool.direction == Direction::Up;
         let descriptor = wgpu::BufferDescriptor { label: Some("staging"), size, usage, mapped_at_creation };
         match self.context.guarded(size, |device| device.create_buffer(&descriptor)) {
-            Ok(buffer) => Ok(Staged { buffer, bytes: size, claim, shelf: shelf.clone() }),
+            Ok(buffer) => Ok(Staged { buffer, bytes: size, claim, pool: pool.clone() }),
             Err(fault) => {
                 match claim {
                     Some(claim) => {
-                        shelf.extra.fetch_sub(claim.bytes() as u64, Ordering::AcqRel);
+                        pool.extra.fetch_sub(claim.bytes() as u64, Ordering::AcqRel);
                     }
-                    None => shelf.base_made.store(false, Ordering::Release),
+                    None => pool.base_made.store(false, Ordering::Release),
                 }
-                shelf.returned.notify_one();
+                pool.returned.notify_one();
                 Err(fault)
             }
         }
@@ -200,9 +200,9 @@ impl Staging {
             }
             // Others hold them all between two of their own steps; the time limit covers a return that came
             // between the look above and this wait.
-            let shelf = self.shelf(direction);
-            let free = shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = shelf.returned.wait_timeout(free, Duration::from_millis(5));
+            let pool = self.pool(direction);
+            let free = pool.free.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = pool.returned.wait_timeout(free, Duration::from_millis(5));
         }
     }
 
@@ -219,15 +219,15 @@ impl Staging {
 
     /// Gives back a buffer whose copy has been submitted: it becomes free once the device has read it.
     pub(crate) fn give_back_up(&self, staged: Staged) {
-        let shelf = self.up.clone();
+        let pool = self.up.clone();
         let buffer = staged.buffer.clone();
         buffer.map_async(wgpu::MapMode::Write, .., move |mapped| match mapped {
-            Ok(()) => shelf.give_back(staged),
+            Ok(()) => pool.give_back(staged),
             Err(_) => drop(staged), // The device is lost; the claim goes back and waiters see the loss.
         });
     }
 
-    fn shelf(&self, direction: Direction) -> &Arc<Shelf> {
+    fn pool(&self, direction: Direction) -> &Arc<StagingPool> {
         match direction {
             Direction::Up => &self.up,
             Direction::Down => &self.down,

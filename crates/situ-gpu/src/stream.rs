@@ -5,7 +5,7 @@
 //! up threads that only record. Leaves to others: what a kernel computes (`kernels`), who owns which bytes
 //! (the runtime's pool).
 
-use crate::checks::{self, Checks, Watch};
+use crate::checks::{self, Checks, PendingCheck};
 use crate::clock::{self, Clock, Laps, Stopwatch};
 use crate::context::Context;
 use crate::fault::Fault;
@@ -21,7 +21,7 @@ use std::time::Instant;
 
 mod download;
 
-pub(crate) use download::Asked;
+pub(crate) use download::PendingRead;
 
 /// Bytes of parameters and small uploads in one batch.
 const INLINE_BYTES: usize = 64 << 10;
@@ -224,7 +224,7 @@ impl Stream {
     /// All bind the block of slots, and find the number of their slot in word 63 of their parameters.
     pub(crate) fn dispatch_checked(
         &self,
-        watch: &Watch,
+        watch: &PendingCheck,
         mains: &[Launch<'_>],
         note_value: Option<&Launch<'_>>,
     ) -> Result<(), Fault> {
@@ -567,7 +567,7 @@ impl Stream {
     }
 
     /// Records the fetching and clearing of the error slots in use; gives their checks.
-    fn fetch_checks(&self, to: &wgpu::Buffer) -> Vec<Watch> {
+    fn fetch_checks(&self, to: &wgpu::Buffer) -> Vec<PendingCheck> {
         let mut batch = self.lock();
         let bytes = batch.checks.bytes_in_use();
         if bytes == 0 {
@@ -581,7 +581,7 @@ impl Stream {
     }
 
     /// Waits for fetched slots, and settles their checks.
-    fn settle_checks(&self, from: &wgpu::Buffer, open: &[Watch]) -> Result<(), Fault> {
+    fn settle_checks(&self, from: &wgpu::Buffer, open: &[PendingCheck]) -> Result<(), Fault> {
         self.flush()?;
         from.map_async(wgpu::MapMode::Read, .., |_| {});
         self.finish_submitted()?;

@@ -6,7 +6,8 @@
 //!   latest beginning and an earliest end.
 //! - **Forks**: of a node's readers at most one runs beside it at once; others wait for their turn, or for a
 //!   copy.
-//! - **Blend**: paths and area at once, where what is good for the one is bad for the other.
+//! - **Lagrangian**: paths and area at once, where what is good for the one is bad for the other; a linear
+//!   program by its multipliers.
 //! - **Branch**: every arrangement of the forks, against a makespan that is known.
 //! - **Segments**: one path, where consecutive nodes on one device must fit its memory together.
 //!
@@ -14,10 +15,10 @@
 //! Memory that comes and goes, and contention for links, are left out: they only make schedules longer.
 
 pub(crate) mod area;
-mod blend;
 mod branch;
-mod company;
+mod earliest_start;
 mod forks;
+mod lagrangian;
 mod paths;
 mod segments;
 
@@ -114,7 +115,7 @@ impl<'a> Bounds<'a> {
         } else if self.paths.longest() < FAR * self.least {
             0.0
         } else {
-            blend::bound(self.problem, self.classes, &self.paths, makespan, effort, is_over) * ROUNDED
+            lagrangian::bound(self.problem, self.classes, &self.paths, makespan, effort, is_over) * ROUNDED
         }
     }
 

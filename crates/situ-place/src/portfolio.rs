@@ -11,8 +11,8 @@ use crate::algorithms::Timed;
 use crate::bounds::Classes;
 use crate::placer::{Budget, Progress};
 use crate::problem::Problem;
-use crate::purse::Purse;
 use crate::random::Random;
+use crate::remaining_budget::RemainingBudget;
 use crate::search::Search;
 use crate::sweep::{self, Sweeps};
 use std::sync::OnceLock;
@@ -31,20 +31,20 @@ const SHARES: std::ops::RangeInclusive<f64> = 0.08..=0.92;
 
 /// What a lane may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Means {
+pub(crate) enum SearchMethods {
     Both,
     Sweeps,
     Walk,
 }
 
-/// Spends the purse on a schedule that is not yet at the bound.
+/// Spends the budget on a schedule that is not yet at the bound.
 pub(crate) fn improve(
     problem: &Problem,
     start: Timed,
     bound: f64,
-    means: Means,
+    methods: SearchMethods,
     budget: &Budget,
-    purse: &mut Purse,
+    remaining: &mut RemainingBudget,
 ) -> Timed {
     // Sums are rounded in another order than times.
     let bound = bound * (1.0 + 1e-8);
@@ -52,29 +52,29 @@ pub(crate) fn improve(
     let classes = OnceLock::new();
     let mut epoch = FIRST.max(problem.node_count() as u64);
     let mut lanes: Vec<Lane<'_>> =
-        (0..lanes(budget)).map(|i| Lane::new(problem, means, budget.seed, i as u64)).collect();
-    while purse.left() > 0 && !purse.is_over() && best.makespan > bound {
-        let quota = epoch.min(purse.left().div_ceil(lanes.len() as u64));
-        let part = purse.part(quota);
+        (0..lanes(budget)).map(|i| Lane::new(problem, methods, budget.seed, i as u64)).collect();
+    while remaining.left() > 0 && !remaining.is_over() && best.makespan > bound {
+        let quota = epoch.min(remaining.left().div_ceil(lanes.len() as u64));
+        let part = remaining.part(quota);
         let run = |lane: &mut Lane<'_>| lane.epoch(&classes, &best, bound, part.clone());
         let found = in_threads(&mut lanes, budget.threads, &run);
-        let begun = purse.spent;
+        let begun = remaining.spent;
         for (timed, spent) in found {
-            purse.spend(spent);
+            remaining.spend(spent);
             if let Some(timed) = timed.filter(|t| t.makespan < best.makespan) {
                 best = timed;
             }
         }
         // What is left of the time is too short for anything.
-        if purse.spent == begun {
+        if remaining.spent == begun {
             break;
         }
         if let Some(watch) = &budget.watch {
             watch.0(&Progress {
                 makespan: best.makespan,
                 lower_bound: bound.min(best.makespan),
-                moves: purse.spent,
-                seconds: purse.elapsed(),
+                moves: remaining.spent,
+                seconds: remaining.elapsed(),
             });
         }
         epoch = (epoch * GROWTH.0 / GROWTH.1).min(LONGEST.max(PER_NODE * problem.node_count() as u64));
@@ -121,7 +121,7 @@ fn in_threads<'p>(
 /// One searcher with its own random numbers.
 struct Lane<'p> {
     problem: &'p Problem,
-    means: Means,
+    methods: SearchMethods,
     seed: u64,
     stream: u64,
     sweeps: Option<Sweeps<'p>>,
@@ -131,36 +131,42 @@ struct Lane<'p> {
 }
 
 impl<'p> Lane<'p> {
-    fn new(problem: &'p Problem, means: Means, seed: u64, lane: u64) -> Lane<'p> {
-        let share = match means {
-            Means::Both => 0.5,
-            Means::Sweeps => 1.0,
-            Means::Walk => 0.0,
+    fn new(problem: &'p Problem, methods: SearchMethods, seed: u64, lane: u64) -> Lane<'p> {
+        let share = match methods {
+            SearchMethods::Both => 0.5,
+            SearchMethods::Sweeps => 1.0,
+            SearchMethods::Walk => 0.0,
         };
-        Lane { problem, means, seed, stream: 2 * lane + 1, sweeps: None, walk: None, share }
+        Lane { problem, methods, seed, stream: 2 * lane + 1, sweeps: None, walk: None, share }
     }
 
     /// The best that it found and the moves it took; none if it found no better one.
-    fn epoch(&mut self, classes: &OnceLock<Classes>, from: &Timed, bound: f64, mut purse: Purse) -> Found {
+    fn epoch(
+        &mut self,
+        classes: &OnceLock<Classes>,
+        from: &Timed,
+        bound: f64,
+        mut remaining: RemainingBudget,
+    ) -> Found {
         let mut best: Option<Timed> = None;
-        let quota = purse.moves;
+        let quota = remaining.moves;
         let for_sweeps = (quota as f64 * self.share) as u64;
         // What is left of a budget may not pay for one sweep.
-        if for_sweeps >= sweep::price(self.problem) || self.means == Means::Sweeps {
+        if for_sweeps >= sweep::price(self.problem) || self.methods == SearchMethods::Sweeps {
             let random = Random::new(self.seed, self.stream);
             if self.sweeps.is_none() {
                 let classes = classes.get_or_init(|| Classes::new(self.problem));
-                self.sweeps = Sweeps::new(self.problem, classes, from, random, &purse.timer("sweep"));
+                self.sweeps = Sweeps::new(self.problem, classes, from, random, &remaining.timer("sweep"));
             }
             if let Some(sweeps) = &mut self.sweeps {
-                sweeps.round(from, &mut purse, for_sweeps, bound);
+                sweeps.round(from, &mut remaining, for_sweeps, bound);
                 best = Some(sweeps.best()).filter(|b| b.makespan < from.makespan).cloned();
             }
         }
-        let swept = (best.as_ref().map_or(0.0, |b| from.makespan - b.makespan), purse.spent);
-        let is_over = purse.left() == 0 || purse.is_empty() || purse.is_short_of(purse.one);
+        let swept = (best.as_ref().map_or(0.0, |b| from.makespan - b.makespan), remaining.spent);
+        let is_over = remaining.left() == 0 || remaining.is_empty() || remaining.is_short_of(remaining.one);
         if self.share < 1.0 && !is_over {
-            self.walk(best.as_ref().unwrap_or(from), &mut purse, bound);
+            self.walk(best.as_ref().unwrap_or(from), &mut remaining, bound);
             let walked = self.walk.as_ref().map(Search::best);
             let before = from.makespan - swept.0;
             if let Some((makespan, schedule)) = walked.filter(|w| w.0 < before) {
@@ -168,25 +174,25 @@ impl<'p> Lane<'p> {
             }
         }
         let walked = best.as_ref().map_or(0.0, |b| from.makespan - b.makespan) - swept.0;
-        self.shift(swept, (walked, purse.spent - swept.1));
-        (best, purse.spent)
+        self.shift(swept, (walked, remaining.spent - swept.1));
+        (best, remaining.spent)
     }
 
-    fn walk(&mut self, from: &Timed, purse: &mut Purse, bound: f64) {
+    fn walk(&mut self, from: &Timed, remaining: &mut RemainingBudget, bound: f64) {
         let random = Random::new(self.seed, self.stream + 1);
         match &mut self.walk {
             Some(walk) => walk.start_from(from),
-            None => self.walk = Some(Search::new(self.problem, from, random, &purse.timer("walk"))),
+            None => self.walk = Some(Search::new(self.problem, from, random, &remaining.timer("walk"))),
         }
         if let Some(walk) = &mut self.walk {
-            let left = purse.left();
-            walk.round(purse, left, bound);
+            let left = remaining.left();
+            walk.round(remaining, left, bound);
         }
     }
 
     /// Gives more to what gained more for its moves.
     fn shift(&mut self, swept: (f64, u64), walked: (f64, u64)) {
-        if self.means != Means::Both {
+        if self.methods != SearchMethods::Both {
             return;
         }
         let rate = |(gain, moves): (f64, u64)| gain / moves.max(1) as f64;

@@ -18,7 +18,7 @@ use crate::machine::{Device, Link, Machine};
 use crate::{DeviceIndex, NodeIndex};
 pub use allowed::Relaxed;
 pub use build::ProblemBuilder;
-pub(crate) use prices::PriceBook;
+pub(crate) use prices::CopyPrices;
 pub(crate) use routes::{Route, Routes};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -159,7 +159,7 @@ pub struct Problem {
     pub(crate) inputs: Csr,
     /// Node → its readers, one for each edge that leaves it.
     pub(crate) readers: Csr,
-    pub(crate) prices: PriceBook,
+    pub(crate) prices: CopyPrices,
     pub(crate) units: Vec<Unit>,
     pub(crate) order: Vec<u32>,
     pub(crate) sent: Vec<Sent>,

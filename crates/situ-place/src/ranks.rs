@@ -1,11 +1,11 @@
-//! How urgent a node is: the longest way from it to the end, in several currencies.
+//! How urgent a node is: its upward rank, the longest way from it to the end, by several sorts of cost.
 
 use crate::problem::{NONE, Problem};
 use std::collections::{BTreeMap, HashMap};
 
 /// Which of a node's costs, and of its copies', count on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Currency {
+pub(crate) enum RankCost {
     /// The mean over devices.
     Mean,
     /// The mean over slots: what a list scheduler sees that takes every slot for a processor of its own.
@@ -15,29 +15,29 @@ pub(crate) enum Currency {
 }
 
 /// The longest way from the start of each node to the end.
-pub(crate) fn upward(problem: &Problem, currency: Currency) -> Vec<f64> {
+pub(crate) fn upward(problem: &Problem, rank_cost: RankCost) -> Vec<f64> {
     let mut rank = vec![0.0; problem.node_count()];
-    let mut means = (currency != Currency::Best).then(|| Means::new(problem, currency));
+    let mut mean_copies = (rank_cost != RankCost::Best).then(|| MeanCopies::new(problem, rank_cost));
     for &node in problem.order.iter().rev() {
         let node = node as usize;
         let mut below = 0.0f64;
         for &e in problem.out_edges.row(node) {
             let to = problem.edges[e as usize].to as usize;
-            let copy = means.as_mut().map_or(0.0, |means| means.mean(e));
+            let copy = mean_copies.as_mut().map_or(0.0, |mean_copies| mean_copies.mean(e));
             below = below.max(rank[to] + copy);
         }
-        rank[node] = below + cost(problem, node, currency);
+        rank[node] = below + cost(problem, node, rank_cost);
     }
     rank
 }
 
-fn cost(problem: &Problem, node: usize, currency: Currency) -> f64 {
+fn cost(problem: &Problem, node: usize, rank_cost: RankCost) -> f64 {
     let allowed = &problem.unit_of(node).allowed;
     let seconds = |d: u16| problem.seconds(node, d.into());
-    match currency {
-        Currency::Mean => mean(allowed.iter().map(|&d| (seconds(d), 1.0))),
-        Currency::Slots => mean(allowed.iter().map(|&d| (seconds(d), slots(problem, d)))),
-        Currency::Best => allowed.iter().map(|&d| seconds(d)).fold(f64::INFINITY, f64::min),
+    match rank_cost {
+        RankCost::Mean => mean(allowed.iter().map(|&d| (seconds(d), 1.0))),
+        RankCost::Slots => mean(allowed.iter().map(|&d| (seconds(d), slots(problem, d)))),
+        RankCost::Best => allowed.iter().map(|&d| seconds(d)).fold(f64::INFINITY, f64::min),
     }
 }
 
@@ -47,9 +47,9 @@ fn slots(problem: &Problem, device: u16) -> f64 {
 
 /// The mean seconds of an edge over the pairs of devices that its ends may be on. A mean over links is linear
 /// in the bytes, so one pair of numbers serves all edges between the same two sets of devices.
-struct Means<'p> {
+struct MeanCopies<'p> {
     problem: &'p Problem,
-    currency: Currency,
+    rank_cost: RankCost,
     /// For each unit, the first unit with the same devices.
     set_of: Vec<u32>,
     links: HashMap<(u32, u32), (f64, f64)>,
@@ -66,12 +66,12 @@ struct Weights {
 /// From this many pairs of devices on, edges with the same pattern of prices share the counting of them.
 const MANY_PAIRS: usize = 4096;
 
-impl<'p> Means<'p> {
-    fn new(problem: &'p Problem, currency: Currency) -> Means<'p> {
+impl<'p> MeanCopies<'p> {
+    fn new(problem: &'p Problem, rank_cost: RankCost) -> MeanCopies<'p> {
         let mut first: HashMap<&[u16], u32> = HashMap::new();
         let units = problem.units.iter().enumerate();
         let set_of = units.map(|(i, u)| *first.entry(&u.allowed).or_insert(i as u32)).collect();
-        Means { problem, currency, set_of, links: HashMap::new(), prices: HashMap::new() }
+        MeanCopies { problem, rank_cost, set_of, links: HashMap::new(), prices: HashMap::new() }
     }
 
     fn mean(&mut self, edge: u32) -> f64 {
@@ -83,9 +83,9 @@ impl<'p> Means<'p> {
         }
         let (from, to) = (self.set_of[from as usize], self.set_of[to as usize]);
         let (a, b) = (&problem.units[from as usize].allowed, &problem.units[to as usize].allowed);
-        let weight = |a: u16, b: u16| match self.currency {
-            Currency::Mean | Currency::Best => 1.0,
-            Currency::Slots => slots(problem, a) * slots(problem, b),
+        let weight = |a: u16, b: u16| match self.rank_cost {
+            RankCost::Mean | RankCost::Best => 1.0,
+            RankCost::Slots => slots(problem, a) * slots(problem, b),
         };
         let pairs = || a.iter().flat_map(|&a| b.iter().map(move |&b| (a, b)));
         if row.price != NONE && a.len() * b.len() >= MANY_PAIRS {

@@ -14,8 +14,8 @@ use crate::algorithms::blocks::{Grouping, groupings};
 use crate::engine::Engine;
 use crate::placement::Schedule;
 use crate::problem::Problem;
-use crate::purse::Purse;
 use crate::random::Random;
+use crate::remaining_budget::RemainingBudget;
 use crate::timer::Timer;
 
 /// How much the first threshold of a round may lengthen the step, as a share of it, and the last.
@@ -67,21 +67,21 @@ impl<'p> Search<'p> {
         (self.best_makespan, &self.best)
     }
 
-    /// One round: from warm to cold in so many moves, or until the purse is empty or the bound is reached.
-    pub(crate) fn round(&mut self, purse: &mut Purse, moves: u64, bound: f64) {
-        let begun = purse.spent;
+    /// One round: from warm to cold in so many moves, or until the budget is empty or the bound is reached.
+    pub(crate) fn round(&mut self, remaining: &mut RemainingBudget, moves: u64, bound: f64) {
+        let begun = remaining.spent;
         let cooling = (COLD / WARM).ln();
         let nodes = self.problem.node_count().max(1) as f64;
         let scale = (HOT_NODES[self.rounds % HOT_NODES.len()] / nodes).min(1.0);
         self.rounds += 1;
         let sideways = (SIDEWAYS_NODES / nodes).min(1.0);
         let mut heat = 0.0;
-        while purse.spent - begun < moves && !purse.is_empty() && self.best_makespan > bound {
-            if (purse.spent - begun).is_multiple_of(64) {
-                let progress = (purse.spent - begun) as f64 / moves as f64;
+        while remaining.spent - begun < moves && !remaining.is_empty() && self.best_makespan > bound {
+            if (remaining.spent - begun).is_multiple_of(64) {
+                let progress = (remaining.spent - begun) as f64 / moves as f64;
                 heat = scale * WARM * (cooling * progress).exp() * self.best_makespan;
             }
-            purse.spend(1);
+            remaining.spend(1);
             let cutoff = if self.random.unit() < sideways {
                 self.engine.makespan() - heat * (1.0 - self.random.unit()).ln()
             } else {

@@ -14,8 +14,8 @@ use crate::bounds::{Classes, area};
 use crate::list::{self, Penalties};
 use crate::partial::Direction;
 use crate::problem::Problem;
-use crate::purse::Purse;
 use crate::random::Random;
+use crate::remaining_budget::RemainingBudget;
 use crate::simulate::starts;
 use crate::timer::Timer;
 
@@ -68,26 +68,28 @@ impl<'p> Sweeps<'p> {
     }
 
     /// One round from a schedule, from warm to cold in so many moves.
-    pub(crate) fn round(&mut self, from: &Timed, purse: &mut Purse, moves: u64, bound: f64) {
+    pub(crate) fn round(&mut self, from: &Timed, remaining: &mut RemainingBudget, moves: u64, bound: f64) {
         if from.makespan < self.best.makespan {
             self.best = from.clone();
         }
         self.now = from.clone();
         self.find_starts();
         let price = price(self.problem);
-        let timer = purse.timer("sweep");
-        let begun = purse.spent;
-        let mut slowest = 2.0 * purse.one;
-        let mut clock = purse.elapsed();
-        let is_over = |purse: &mut Purse, slowest: f64| purse.is_empty() || purse.is_short_of(slowest);
-        while purse.spent - begun < moves && !is_over(purse, slowest) && self.best.makespan > bound {
-            let progress = (purse.spent - begun) as f64 / moves as f64;
-            purse.spend(price);
+        let timer = remaining.timer("sweep");
+        let begun = remaining.spent;
+        let mut slowest = 2.0 * remaining.one;
+        let mut clock = remaining.elapsed();
+        let is_over = |remaining: &mut RemainingBudget, slowest: f64| {
+            remaining.is_empty() || remaining.is_short_of(slowest)
+        };
+        while remaining.spent - begun < moves && !is_over(remaining, slowest) && self.best.makespan > bound {
+            let progress = (remaining.spent - begun) as f64 / moves as f64;
+            remaining.spend(price);
             let heat = WARM * (COLD / WARM).powf(progress);
             if let Some(timed) = self.sweep(&timer) {
                 self.weigh(timed, heat);
             }
-            let now = purse.elapsed();
+            let now = remaining.elapsed();
             slowest = slowest.max(now - std::mem::replace(&mut clock, now));
         }
     }

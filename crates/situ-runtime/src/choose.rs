@@ -6,7 +6,7 @@
 use crate::able;
 use crate::config::{Config, PlacementRule};
 use crate::logical::{LogicalDevice, copy_seconds};
-use crate::policy::{self, Ask, Facts, Found, Home, Lacking};
+use crate::policy::{self, Facts, Found, Home, Lacking, PlacementQuery};
 use crate::storage::DeviceTensor;
 use situ_core::{DType, DeviceId, Error, Reason, Request, Result, TensorType};
 use situ_device::KernelId;
@@ -109,11 +109,11 @@ impl<'a> Candidate<'a> {
     }
 }
 
-fn ask<'a>(config: &Config, request: &'a Request, candidate: &Candidate<'_>) -> Ask<'a> {
-    Ask {
+fn ask<'a>(config: &Config, request: &'a Request, candidate: &Candidate<'_>) -> PlacementQuery<'a> {
+    PlacementQuery {
         home: (config.rule == PlacementRule::Manual).then(|| candidate.home()),
         first: config.rule == PlacementRule::PreferGpu,
-        ..Ask::new(request, config)
+        ..PlacementQuery::new(request, config)
     }
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn after_full<'a>(
     candidate: &Candidate<'a>,
     full: &[DeviceId],
 ) -> Option<Choice<'a>> {
-    let found = policy::after_full(&Ask { full, ..ask(config, request, candidate) }, candidate)?;
+    let found = policy::after_full(&PlacementQuery { full, ..ask(config, request, candidate) }, candidate)?;
     Some(soonest(candidate, &found))
 }
 

@@ -4,10 +4,10 @@ use crate::able;
 use crate::ledger::Cause;
 use crate::logical::LogicalDevice;
 use crate::notice::Topic;
-use crate::policy::{self, Ask, Facts, Found, Home, Lacking, Moment};
+use crate::policy::{self, Facts, Found, Home, Lacking, Moment, PlacementQuery};
 use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
-use crate::transfer::{self, Purpose};
+use crate::transfer::{self, CopyPurpose};
 use situ_core::{Caller, DType, DeviceId, Error, Reason, Request, Result, TensorType};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -75,8 +75,8 @@ impl<'a> Data<'a> {
     }
 }
 
-fn ask<'a>(state: &State, request: &'a Request) -> Ask<'a> {
-    Ask { home: Some(WITH_THE_HOST), first: true, ..Ask::new(request, &state.config) }
+fn ask<'a>(state: &State, request: &'a Request) -> PlacementQuery<'a> {
+    PlacementQuery { home: Some(WITH_THE_HOST), first: true, ..PlacementQuery::new(request, &state.config) }
 }
 
 impl Inner {
@@ -130,7 +130,7 @@ impl Inner {
         let state = self.state();
         let data = Data::new(&state, "variable", tensor.tensor_type());
         self.made(&state, &data, request, caller, |device, reason| {
-            let purpose = Purpose { cause: Cause::Explicit, op: "variable", reason, caller };
+            let purpose = CopyPurpose { cause: Cause::Explicit, op: "variable", reason, caller };
             transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
         })
     }
@@ -154,7 +154,7 @@ impl Inner {
             match make(device, reason) {
                 Err(error) if error.is_out_of_memory() => {
                     full.push(device.id());
-                    found = policy::after_full(&Ask { full: &full, ..ask }, data).ok_or(error)?;
+                    found = policy::after_full(&PlacementQuery { full: &full, ..ask }, data).ok_or(error)?;
                 }
                 Err(error) if error.lost() == Some(device.id()) && device.is_lost() => {
                     found = policy::decide(&ask, data)?;
@@ -170,16 +170,16 @@ impl Inner {
         data: &Data<'_>,
         device: &LogicalDevice,
         reason: Reason,
-        ask: &Ask<'_>,
+        ask: &PlacementQuery<'_>,
         caller: Caller,
     ) {
         let Some(wanted) = reason.wanted() else { return };
         let Data { what, ty, .. } = *data;
-        let told = policy::told(&reason, ask.request, ask.fallback, Moment::Tried);
-        if told.booked {
+        let report = policy::report(&reason, ask.request, ask.fallback, Moment::Tried);
+        if report.booked {
             self.ledger.book_fallback_alone(wanted, device.id(), what, reason, caller.location());
         }
-        if told.said {
+        if report.said {
             self.notices.say_once(Topic::Fallback, what, ty.dtype, wanted, || {
                 format!("{what} of {ty} is on {}: {reason} ({})", device.id(), caller.location())
             });
@@ -197,7 +197,8 @@ impl Inner {
         let there = Some(tensor.device());
         let data = Data { used: false, there, ..Data::new(&state, "to_device", tensor.tensor_type()) };
         let device = &state.table.devices[policy::by_name(request, &data)?];
-        let purpose = Purpose { cause: Cause::Explicit, op: "to_device", reason: Reason::Requested, caller };
+        let purpose =
+            CopyPurpose { cause: Cause::Explicit, op: "to_device", reason: Reason::Requested, caller };
         transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
     }
 }

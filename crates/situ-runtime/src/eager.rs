@@ -9,7 +9,7 @@ use crate::policy::{self, Facts, Moment};
 use crate::recording::{DeviceTimes, EagerEntry, Entry, MemoryEntry, nanoseconds, this_thread};
 use crate::runtime::{Inner, State};
 use crate::storage::{Checks, DeviceTensor, Storage};
-use crate::transfer::{self, Purpose};
+use crate::transfer::{self, CopyPurpose};
 use situ_core::error::CopyForbidden;
 use situ_core::{Caller, DeviceId, Error, Policy, Reason, Request, Result, TensorType, reason};
 use situ_device::{Arg, Call};
@@ -127,7 +127,7 @@ impl Inner {
             if input.device() != logical.id() {
                 self.allow_copy(&state.config, op, input, index, logical, request)?;
                 let purpose =
-                    Purpose { cause: Cause::Implicit, op: op.name(), reason: choice.reason, caller };
+                    CopyPurpose { cause: Cause::Implicit, op: op.name(), reason: choice.reason, caller };
                 here = Some(transfer::copy(&state.table, &self.ledger, input, logical, purpose)?);
             }
             let tensor = here.as_ref().unwrap_or(input);
@@ -244,11 +244,11 @@ impl Inner {
             self.notices.say(Topic::Placement, format!("{op} -> {ran}: {why} ({})", line()));
         }
         let Some(wanted) = why.wanted() else { return };
-        let told = policy::told(why, request, request.fallback.unwrap_or(config.fallback), Moment::Tried);
-        if told.booked {
+        let report = policy::report(why, request, request.fallback.unwrap_or(config.fallback), Moment::Tried);
+        if report.booked {
             self.ledger.book_fallback(wanted, ran, op, caller.location(), extra_seconds.max(0.0));
         }
-        if told.said {
+        if report.said {
             self.notices.say_once(Topic::Fallback, op, candidate.dtype(), wanted, || {
                 let cost = match why {
                     Reason::NoKernel { .. } | Reason::TooLarge { .. } if *extra_seconds > 0.0 => {

@@ -101,11 +101,11 @@ pub(crate) struct PlannedCopy {
 
 /// The copies of one plan, and how often each was made.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct PlanCopies {
     copies: Vec<(PlannedCopy, AtomicU64, AtomicU64)>,
 }
 
-impl Book {
+impl PlanCopies {
     /// Books one run of a copy.
     pub(crate) fn note(&self, copy: usize, seconds: f64) {
         if let Some((_, count, nanoseconds)) = self.copies.get(copy) {
@@ -140,7 +140,7 @@ type Sums = HashMap<Key, (u64, u64, f64)>;
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     entries: Mutex<Sums>,
-    plans: Mutex<Vec<Arc<Book>>>,
+    plans: Mutex<Vec<Arc<PlanCopies>>>,
     /// Those who want to be told of each entry as it is made.
     pub(crate) recordings: Recordings,
 }
@@ -150,14 +150,14 @@ impl Ledger {
         self.entries.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn plans(&self) -> MutexGuard<'_, Vec<Arc<Book>>> {
+    fn plans(&self) -> MutexGuard<'_, Vec<Arc<PlanCopies>>> {
         self.plans.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Opens the book of a plan.
-    pub(crate) fn open(&self, copies: Vec<PlannedCopy>) -> Arc<Book> {
+    pub(crate) fn open(&self, copies: Vec<PlannedCopy>) -> Arc<PlanCopies> {
         let counted = |copy| (copy, AtomicU64::new(0), AtomicU64::new(0));
-        let book = Arc::new(Book { copies: copies.into_iter().map(counted).collect() });
+        let book = Arc::new(PlanCopies { copies: copies.into_iter().map(counted).collect() });
         if !book.copies.is_empty() {
             let mut plans = self.plans();
             plans.push(book.clone());

@@ -26,12 +26,12 @@ struct Copies {
     /// is.
     kept: Option<Vec<DeviceTensor>>,
     /// Copies that functions hold, for others to hold the same.
-    lent: Vec<Lent>,
+    shared: Vec<SharedCopy>,
 }
 
 /// A copy of a view that functions hold; it goes with the last of them.
 #[derive(Debug)]
-struct Lent {
+struct SharedCopy {
     /// The view that it is a copy of.
     of: (Layout, DType),
     storage: Weak<Storage>,
@@ -187,7 +187,7 @@ impl DeviceTensor {
         let mut fresh = false;
         self.storage.copies.get_or_init(|| {
             fresh = true;
-            Mutex::new(Copies { kept: Some(Vec::new()), lent: Vec::new() })
+            Mutex::new(Copies { kept: Some(Vec::new()), shared: Vec::new() })
         });
         if !fresh {
             self.storage.copies_from_now().kept.get_or_insert_default();
@@ -218,14 +218,14 @@ impl DeviceTensor {
     /// A dense copy of it on that device that a function holds.
     pub(crate) fn lent_on(&self, device: DeviceId) -> Option<DeviceTensor> {
         let copies = self.storage.copies()?;
-        copies.lent.iter().filter(|lent| lent.of == (self.layout, self.dtype)).find_map(|lent| {
-            let storage = lent.storage.upgrade().filter(|storage| storage.device.id() == device)?;
+        copies.shared.iter().filter(|shared| shared.of == (self.layout, self.dtype)).find_map(|shared| {
+            let storage = shared.storage.upgrade().filter(|storage| storage.device.id() == device)?;
             Some(DeviceTensor {
                 storage,
                 layout: Layout::dense(*self.shape()),
                 dtype: self.dtype,
-                reason: lent.reason,
-                checks: lent.checks.clone(),
+                reason: shared.reason,
+                checks: shared.checks.clone(),
             })
         })
     }
@@ -236,8 +236,8 @@ impl DeviceTensor {
             return;
         }
         let mut copies = self.storage.copies_from_now();
-        copies.lent.retain(|lent| lent.storage.strong_count() > 0);
-        copies.lent.push(Lent {
+        copies.shared.retain(|shared| shared.storage.strong_count() > 0);
+        copies.shared.push(SharedCopy {
             of: (self.layout, self.dtype),
             storage: Arc::downgrade(&copy.storage),
             reason: copy.reason,

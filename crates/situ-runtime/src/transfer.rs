@@ -53,7 +53,7 @@ pub(crate) fn whole_or_hosted(
         Err(Error::Kernel { .. }) if !tensor.logical_device().is_host() => {
             let host = table.devices.iter().find(|d| d.is_host());
             let host = host.ok_or_else(|| unaddressable(tensor.device()))?;
-            let purpose = Purpose { cause: Cause::Implicit, op: "dense", reason: tensor.reason, caller };
+            let purpose = CopyPurpose { cause: Cause::Implicit, op: "dense", reason: tensor.reason, caller };
             whole(&copy(table, ledger, tensor, host, purpose)?, caller)
         }
         done => done,
@@ -187,7 +187,7 @@ fn read_picking(tensor: &DeviceTensor, into: &mut [u8]) -> Result<()> {
 
 /// What a copy is for.
 #[derive(Clone, Copy)]
-pub(crate) struct Purpose {
+pub(crate) struct CopyPurpose {
     pub(crate) cause: Cause,
     pub(crate) op: &'static str,
     pub(crate) reason: Reason,
@@ -200,7 +200,7 @@ pub(crate) fn copy(
     ledger: &Ledger,
     tensor: &DeviceTensor,
     to: &Arc<LogicalDevice>,
-    purpose: Purpose,
+    purpose: CopyPurpose,
 ) -> Result<DeviceTensor> {
     let from = tensor.device();
     if from == to.id() {
@@ -250,7 +250,7 @@ pub(crate) fn copy(
 
 /// Copies a dense tensor from one device to another, neither of which is the host: directly where they see
 /// each other's memory.
-fn between(table: &Table, source: &DeviceTensor, out: &DeviceTensor, purpose: Purpose) -> Result<Route> {
+fn between(table: &Table, source: &DeviceTensor, out: &DeviceTensor, purpose: CopyPurpose) -> Result<Route> {
     let (from, to) = (source.logical_device(), out.logical_device());
     let bytes = source.tensor_type().bytes();
     let are_peers = to.is_peer_of(from);

@@ -13,7 +13,8 @@ use situ_core::{Caller, DeviceId, Error, Location, Request, Result, TensorType};
 use situ_ir::Graph;
 use situ_ir::passes::{Options, Report};
 use situ_runtime::function::{
-    Answer, Compiled, Event, Explanation, GraphFile, Like, NodePlace, Outcome, PlanSummary, Profile, Program,
+    Answer, Compiled, Event, Explanation, GraphFile, NodePlace, Outcome, PlanSummary, Profile, Program,
+    SimilarVariant,
 };
 use situ_runtime::recording::{Entry, PlacedAgain, TracedAgain};
 use situ_runtime::{DeviceTensor, Runtime};
@@ -323,10 +324,10 @@ impl Function {
         // One that fits but for what has changed since: what it learned holds on.
         let before = known.iter().find(|v| v.is_for(&arguments, &request)).cloned();
         // Those that fit but for sizes, the last first: one may be like this one.
-        let like = known.iter().rev().filter(|v| v.is_like(&arguments, &request)).take(MOST_ALIKE);
-        let like: SmallVec<[Arc<Variant>; MOST_ALIKE]> = like.cloned().collect();
+        let similar = known.iter().rev().filter(|v| v.is_like(&arguments, &request)).take(MOST_ALIKE);
+        let similar: SmallVec<[Arc<Variant>; MOST_ALIKE]> = similar.cloned().collect();
         drop(known);
-        let variant = Arc::new(self.variant(&arguments, request, before.as_deref(), &like)?);
+        let variant = Arc::new(self.variant(&arguments, request, before.as_deref(), &similar)?);
         if let Some(before) = &before {
             let [was, is] = [before, &variant].map(|v| v.compiled.expected());
             let cause =
@@ -351,7 +352,7 @@ impl Function {
         inputs: &[&DeviceTensor],
         request: Request,
         before: Option<&Variant>,
-        like: &[Arc<Variant>],
+        similar: &[Arc<Variant>],
     ) -> Result<Variant> {
         let types: SmallVec<[TensorType; 2]> = inputs.iter().map(|t| t.tensor_type()).collect();
         let devices: SmallVec<[DeviceId; 2]> = inputs.iter().map(|t| t.device()).collect();
@@ -363,9 +364,9 @@ impl Function {
         let (recorded, changed) = self.recorded(&types)?;
         let variables: Vec<DeviceId> = recorded.variables.iter().map(|v| v.device()).collect();
         let movable: Vec<bool> = recorded.variables.iter().map(|v| v.is_movable()).collect();
-        let like = like.iter().filter(|v| v.recorded.holds_what(&recorded));
-        let like: SmallVec<[Like<'_>; MOST_ALIKE]> =
-            like.map(|v| Like { graph: &v.recorded.graph, compiled: &v.compiled }).collect();
+        let similar = similar.iter().filter(|v| v.recorded.holds_what(&recorded));
+        let similar: SmallVec<[SimilarVariant<'_>; MOST_ALIKE]> =
+            similar.map(|v| SimilarVariant { graph: &v.recorded.graph, compiled: &v.compiled }).collect();
         let compiled = runtime.compile(&Program {
             graph: &recorded.graph,
             captures: &recorded.captures,
@@ -377,7 +378,7 @@ impl Function {
             function: &self.name,
             draws: &recorded.draws,
             before: before.map(|v| &v.compiled),
-            like: &like,
+            similar: &similar,
         })?;
         if let Some(cause) = changed {
             let (traces, took) = (self.traces(), begun.elapsed());

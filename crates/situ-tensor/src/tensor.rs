@@ -3,7 +3,7 @@
 use crate::apply::apply;
 use crate::scope::current_request;
 use crate::tape::{self, Node};
-use crate::trace::{Looked, emit, is_tracing};
+use crate::trace::{SizesRead, emit, is_tracing};
 use situ_core::{Caller, DType, DeviceId, Element, Error, Layout, Reason, Result, Shape, TensorType};
 use situ_ir::Value;
 use situ_ir::gradient::Made;
@@ -46,12 +46,12 @@ pub(crate) struct Traced {
     dtype: DType,
     layout: Layout,
     /// Set when anybody asks for its sizes.
-    looked: Looked,
+    sizes_read: SizesRead,
 }
 
 impl Traced {
-    pub(crate) fn new(trace: u64, value: Value, ty: TensorType, looked: Looked) -> Traced {
-        Traced { trace, value, dtype: ty.dtype, layout: Layout::dense(ty.shape), looked }
+    pub(crate) fn new(trace: u64, value: Value, ty: TensorType, sizes_read: SizesRead) -> Traced {
+        Traced { trace, value, dtype: ty.dtype, layout: Layout::dense(ty.shape), sizes_read }
     }
 }
 
@@ -160,7 +160,7 @@ impl Tensor {
         match &*self.repr {
             Repr::Concrete(tensor) => tensor.layout(),
             Repr::Traced(traced) => {
-                traced.looked.set();
+                traced.sizes_read.set();
                 &traced.layout
             }
         }

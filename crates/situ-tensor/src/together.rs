@@ -8,13 +8,13 @@
 
 use crate::tensor::Tensor;
 use crate::trace::Recorded;
-use crate::variable::{Turn, Variable};
+use crate::variable::{Variable, VariableLock};
 use situ_core::Result;
 use situ_runtime::DeviceTensor;
 use smallvec::SmallVec;
 
 /// The turns of the variables that a call assigns or reads; none where it assigns nothing.
-pub(crate) fn turns(recorded: &Recorded) -> SmallVec<[Turn<'_>; 2]> {
+pub(crate) fn turns(recorded: &Recorded) -> SmallVec<[VariableLock<'_>; 2]> {
     if recorded.order.iter().all(|&(_, assigned)| !assigned) {
         return SmallVec::new();
     }

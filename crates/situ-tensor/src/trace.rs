@@ -5,7 +5,7 @@
 //! that inner graphs are pure.
 //!
 //! A trace knows whether anything could have come out otherwise for other sizes of its arguments: whether
-//! anybody asked a traced tensor for its sizes ([`Looked`]), which methods that make sizes out of sizes do
+//! anybody asked a traced tensor for its sizes ([`SizesRead`]), which methods that make sizes out of sizes do
 //! too, or saw an op refuse its operands. If not, the graph holds for all shapes of the same ranks, and only
 //! its types are worked out anew.
 
@@ -30,7 +30,7 @@ pub(crate) struct Recorded {
     pub(crate) order: Vec<(usize, bool)>,
     /// Calls that drew random numbers, whichever scope or device they were for.
     pub(crate) draws: Arc<AtomicU64>,
-    looked: Looked,
+    sizes_read: SizesRead,
     /// Whether it draws random numbers: each trace takes streams of its own.
     is_random: bool,
 }
@@ -39,7 +39,7 @@ impl Recorded {
     /// What a trace for arguments of these types, of the same ranks and dtypes, would record; `None` where
     /// only a trace can tell.
     pub(crate) fn for_types(&self, types: &[TensorType]) -> Option<Recorded> {
-        if self.looked.is_set() || self.is_random {
+        if self.sizes_read.is_set() || self.is_random {
             return None;
         }
         Some(Recorded {
@@ -49,7 +49,7 @@ impl Recorded {
             variables: self.variables.clone(),
             order: self.order.clone(),
             draws: self.draws.clone(),
-            looked: self.looked.clone(),
+            sizes_read: self.sizes_read.clone(),
             is_random: false,
         })
     }
@@ -66,9 +66,9 @@ impl Recorded {
 
 /// Whether anybody asked for sizes of a trace's tensors. It outlives the trace: so may they.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Looked(Arc<AtomicBool>);
+pub(crate) struct SizesRead(Arc<AtomicBool>);
 
-impl Looked {
+impl SizesRead {
     pub(crate) fn set(&self) {
         self.0.store(true, Relaxed);
     }
@@ -138,7 +138,7 @@ struct Trace {
     /// Outer values that this trace takes as arguments, in the order of the arguments.
     borrowed: Vec<(Tensor, Value)>,
     /// One for a trace and those inside it.
-    looked: Looked,
+    sizes_read: SizesRead,
 }
 
 struct VariableState {
@@ -175,13 +175,13 @@ impl Drop for Ended {
 
 impl Trace {
     fn tensor(&self, value: Value) -> Tensor {
-        Tensor::from_traced(Traced::new(self.id, value, self.builder.type_of(value), self.looked.clone()))
+        Tensor::from_traced(Traced::new(self.id, value, self.builder.type_of(value), self.sizes_read.clone()))
     }
 }
 
 /// Says that the trace under way may come out otherwise for other sizes.
 pub(crate) fn looked_at() {
-    TRACES.with(|traces| traces.borrow().last().inspect(|trace| trace.looked.set()).is_some());
+    TRACES.with(|traces| traces.borrow().last().inspect(|trace| trace.sizes_read.set()).is_some());
 }
 
 /// Traces a closure as a function of tensors of these types.
@@ -205,7 +205,7 @@ pub(crate) fn record(
         captures: trace.captures.into_iter().map(|(tensor, _)| tensor).collect(),
         variables: trace.variables.into_iter().map(|state| state.variable).collect(),
         draws: Arc::default(),
-        looked: trace.looked,
+        sizes_read: trace.sizes_read,
         is_random,
     })
 }
@@ -226,14 +226,14 @@ fn run(
     body: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<(Trace, Vec<Value>)> {
     let id = NEXT.fetch_add(1, Relaxed);
-    let outer = TRACES.with(|traces| traces.borrow().last().map(|trace| trace.looked.clone()));
+    let outer = TRACES.with(|traces| traces.borrow().last().map(|trace| trace.sizes_read.clone()));
     let mut trace = Trace {
         id,
         builder: GraphBuilder::new(),
         captures: Vec::new(),
         variables: Vec::new(),
         borrowed: Vec::new(),
-        looked: outer.unwrap_or_default(),
+        sizes_read: outer.unwrap_or_default(),
     };
     let values: Vec<Value> = types.iter().map(|&ty| trace.builder.input(ty)).collect();
     let arguments: Vec<Tensor> = values.into_iter().map(|value| trace.tensor(value)).collect();
@@ -254,7 +254,7 @@ pub(crate) fn emit(op: Op, inputs: &[&Tensor], request: &Request, caller: Caller
     with(id, |trace| {
         let value = trace.builder.op_with(op, &values, request.clone(), Source(Some(caller.location())));
         // Who sees an op refuse its operands may do something else.
-        let value = value.inspect_err(|_| trace.looked.set())?;
+        let value = value.inspect_err(|_| trace.sizes_read.set())?;
         Ok(trace.tensor(value))
     })
 }
@@ -267,7 +267,7 @@ pub(crate) fn emit_node(
     let id = current_id().ok_or_else(|| escaped("cond"))?;
     let values = inputs.iter().map(|t| value_in(id, t)).collect::<Result<Vec<_>>>()?;
     with(id, |trace| {
-        let node = add(&mut trace.builder, &values).inspect_err(|_| trace.looked.set())?;
+        let node = add(&mut trace.builder, &values).inspect_err(|_| trace.sizes_read.set())?;
         let count = trace.builder.nodes()[node.index()].types.len();
         let values = (0..count).map(|output| Value::nth(node, output));
         Ok(values.map(|value| trace.tensor(value)).collect())

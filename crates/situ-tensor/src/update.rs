@@ -4,7 +4,7 @@ use crate::apply::apply_all;
 use crate::scope::{current_request, line_of};
 use crate::tensor::Tensor;
 use crate::trace::is_tracing;
-use crate::variable::{Turn, Variable};
+use crate::variable::{Variable, VariableLock};
 use situ_core::{Caller, Error, Request, Result};
 use situ_ir::ops::Update;
 
@@ -45,7 +45,7 @@ impl Variable {
         let mut order = all.clone();
         order.sort_unstable_by_key(|v| v.address());
         order.dedup_by_key(|v| v.address());
-        let _turns: Vec<Turn<'_>> = order.iter().map(|v| v.turn(true)).collect();
+        let _turns: Vec<VariableLock<'_>> = order.iter().map(|v| v.turn(true)).collect();
         let made = self.stepped(update, gradient, rates, state, &request, caller)?;
         // The weight and its state change together, or not at all.
         let placed = |(variable, new): (&&Variable, &Tensor)| {

@@ -57,11 +57,11 @@ struct Cell {
 /// The turn of a variable: nobody else changes it meanwhile, or, if it is one's own, sees to it that nobody
 /// does.
 #[derive(Debug)]
-pub(crate) enum Turn<'v> {
+pub(crate) enum VariableLock<'v> {
     /// With others who only read it.
     Shared { _held: RwLockReadGuard<'v, ()> },
     /// Alone.
-    Own { _held: RwLockWriteGuard<'v, ()> },
+    Exclusive { _held: RwLockWriteGuard<'v, ()> },
 }
 
 impl Variable {
@@ -131,11 +131,15 @@ impl Variable {
     }
 
     /// Waits for its turn: to change it, or to have it stay as it is.
-    pub(crate) fn turn(&self, to_assign: bool) -> Turn<'_> {
+    pub(crate) fn turn(&self, to_assign: bool) -> VariableLock<'_> {
         let turn = &self.0.turn;
         match to_assign {
-            true => Turn::Own { _held: turn.write().unwrap_or_else(|poisoned| poisoned.into_inner()) },
-            false => Turn::Shared { _held: turn.read().unwrap_or_else(|poisoned| poisoned.into_inner()) },
+            true => VariableLock::Exclusive {
+                _held: turn.write().unwrap_or_else(|poisoned| poisoned.into_inner()),
+            },
+            false => {
+                VariableLock::Shared { _held: turn.read().unwrap_or_else(|poisoned| poisoned.into_inner()) }
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 use situ_core::{DeviceId, Policy};
 
 const DOCUMENT: &str = include_str!("../../../ARCHITECTURE.md");
-const HEADER: &str = "| rule | of | scope | placement | fallback | devices | candidates | reason | told |";
+const HEADER: &str =
+    "| rule | of | scope | placement | fallback | devices | candidates | reason | reported |";
 
 /// What a device of a row is like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,7 +90,7 @@ fn policy(text: &str) -> Option<Policy> {
 
 fn row(line: &str) -> Option<Row> {
     let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-    let [rule, of, scope, placement, fallback, devices, candidates, reason, told] = cells[..] else {
+    let [rule, of, scope, placement, fallback, devices, candidates, reason, reported] = cells[..] else {
         return None;
     };
     let (scope, home) = match scope.strip_prefix('-') {
@@ -114,7 +115,7 @@ fn row(line: &str) -> Option<Row> {
         devices: devices.split(',').map(pair).collect::<Option<_>>()?,
         candidates: list(candidates, &[]).iter().map(|id| device(id)).collect::<Option<_>>()?,
         reason: reason.to_string(),
-        booked: match told {
+        booked: match reported {
             "booked, said" => true,
             "" => false,
             _ => return None,

@@ -113,7 +113,8 @@ impl Block {
     }
 
     /// Calls `f` with every channel (from the block's first) and element of the window, in the order in which
-    /// they are summed: column by column, so that columns beside the image can be [passed over](super::over).
+    /// they are summed: column by column, so that columns beside the image can be [passed
+    /// over](super::on_image).
     pub(super) fn each(&self, windows: &Windows, mut f: impl FnMut(usize, [usize; 2])) {
         let [down, across] = [0, 1].map(|n| self.within(windows, n));
         for x in across {

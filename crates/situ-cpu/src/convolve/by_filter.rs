@@ -10,7 +10,7 @@ use super::by_filter_cuts::Cuts;
 use super::by_filter_part::Task;
 use super::depthwise;
 use super::tile::Number;
-use super::turn::Turn;
+use super::transpose_block::TransposeBlock;
 use super::windows::Axis;
 use crate::exec::Exec;
 use crate::multiversion;
@@ -170,7 +170,7 @@ unsafe fn gather<T: Number>(exec: &Exec<'_>, of: &ByFilter<T>, parts: usize) {
                     std::ptr::copy_nonoverlapping(sums.add(row * columns), to, made);
                 }
             } else {
-                let turn = Turn {
+                let transpose = TransposeBlock {
                     from: sums.cast_const(),
                     distance: columns,
                     rows: count,
@@ -180,7 +180,7 @@ unsafe fn gather<T: Number>(exec: &Exec<'_>, of: &ByFilter<T>, parts: usize) {
                     across: depth,
                     add: false,
                 };
-                turn.run(exec.level);
+                transpose.run(exec.level);
             }
         }
     });

@@ -4,10 +4,10 @@
 use super::blocks;
 use super::by_filter::{ByFilter, filled_up};
 use super::by_filter_cuts::Piece;
-use super::put::Put;
 use super::region::Region;
+use super::store_rows::StoreRows;
 use super::tile::{MOST_COLUMN_BYTES, MOST_ROWS, Number, Tile};
-use super::turn::Turn;
+use super::transpose_block::TransposeBlock;
 use super::windows::Windows;
 use crate::level::Level;
 use crate::scratch::with_scratch;
@@ -128,7 +128,7 @@ impl<T: Number> Task<'_, T> {
                         }
                     }
                     if by_channel == 1 {
-                        let put = Put {
+                        let store = StoreRows {
                             from,
                             distance: by_column,
                             rows: width,
@@ -138,9 +138,9 @@ impl<T: Number> Task<'_, T> {
                             column_step: 1,
                             add: false,
                         };
-                        put.run(self.level);
+                        store.run(self.level);
                     } else {
-                        let turn = Turn {
+                        let transpose = TransposeBlock {
                             from,
                             distance: by_channel,
                             rows: made,
@@ -150,7 +150,7 @@ impl<T: Number> Task<'_, T> {
                             across: columns,
                             add: false,
                         };
-                        turn.run(self.level);
+                        transpose.run(self.level);
                     }
                     to = to.add(width * columns);
                 }
@@ -208,7 +208,7 @@ impl<T: Number> Task<'_, T> {
                 // task's own.
                 unsafe {
                     tiles.by_size[height - 1][columns / tiles.lanes - 1](&tile);
-                    let put = |line: usize, row: usize| Put {
+                    let store = |line: usize, row: usize| StoreRows {
                         from: tile.out.cast_const().add(line * count * columns),
                         distance: columns,
                         rows: count,
@@ -218,9 +218,9 @@ impl<T: Number> Task<'_, T> {
                         column_step: 1,
                         add,
                     };
-                    put(0, row).run(self.level);
+                    store(0, row).run(self.level);
                     if pair {
-                        put(1, line(n + 1).1).run(self.level);
+                        store(1, line(n + 1).1).run(self.level);
                     }
                 }
             });

@@ -6,9 +6,9 @@ use super::blocks::{self, Block};
 use super::correlate::Correlation;
 use super::few::{self, Line};
 use super::filters::Panels;
-use super::over::{Over, STEPS};
-use super::put::Put;
+use super::on_image::{OnImage, STEPS};
 use super::region::Region;
+use super::store_rows::StoreRows;
 use super::tile::{MOST_COLUMN_BYTES, MOST_ROWS, Number, Tile};
 use super::windows::Windows;
 use crate::level::Level;
@@ -179,7 +179,7 @@ impl<T: Number> Task<'_, T> {
         let [by_image, by_channel] = of.out_strides;
         let out = of.out.wrapping_add(self.image * by_image + self.group * of.made * by_channel + start);
         let elements = [0, 1].map(|n| block.within(windows, n));
-        let over = Over { axes: windows.axes, size: of.size, elements, channels: block.channels.len() };
+        let over = OnImage { axes: windows.axes, size: of.size, elements, channels: block.channels.len() };
         // Two short rows make one tile.
         let pairs = 2 * columns.len() <= tiles.rows();
         let at_once = (PANEL_BYTES / (panels.depth * wide * bytes).max(1)).max(1) * wide;
@@ -244,7 +244,7 @@ impl<T: Number> Task<'_, T> {
                         if direct {
                             continue;
                         }
-                        let put = |line: usize| Put {
+                        let store = |line: usize| StoreRows {
                             from: buffer.wrapping_add(line * count * step),
                             distance: step,
                             rows: count,
@@ -257,9 +257,9 @@ impl<T: Number> Task<'_, T> {
                         // SAFETY: the tile's results are in the buffer, and the result has room for its part
                         // of them.
                         unsafe {
-                            put(0).run(self.level);
+                            store(0).run(self.level);
                             if pair {
-                                put(1).run(self.level);
+                                store(1).run(self.level);
                             }
                         }
                     }

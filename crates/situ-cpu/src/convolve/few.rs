@@ -2,7 +2,7 @@
 //! lines lie in memory as they are needed, and no part of a register is left empty, as it would be where
 //! filters lie side by side.
 
-use super::turn::spread;
+use super::transpose_block::spread;
 use crate::level::Level;
 use crate::multiversion;
 use crate::wide::{Tail, Wide};

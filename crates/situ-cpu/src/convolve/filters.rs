@@ -4,7 +4,7 @@
 use super::blocks::{Block, Blocks};
 use super::correlate::Correlation;
 use super::tile::Number;
-use super::turn::Turn;
+use super::transpose_block::TransposeBlock;
 use super::windows::Windows;
 use crate::exec::Exec;
 use crate::multiversion;
@@ -100,7 +100,7 @@ pub(super) unsafe fn pack<T: Number>(
                 let (depth, channels) = (panels.depth, block.channels.len());
                 with_scratch::<T, _>(depth * columns, |turned| {
                     let turned = turned.as_mut_ptr().cast::<T>();
-                    let turn = Turn {
+                    let transpose = TransposeBlock {
                         from,
                         distance: by_made,
                         rows: count,
@@ -110,7 +110,7 @@ pub(super) unsafe fn pack<T: Number>(
                         across: columns,
                         add: false,
                     };
-                    turn.run(exec.level);
+                    transpose.run(exec.level);
                     for k in 0..depth {
                         let (channel, y, x) = (k / whole, k % whole / across.len(), k % across.len());
                         let number = (x * down.len() + y) * channels + channel;

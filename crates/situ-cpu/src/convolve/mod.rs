@@ -7,10 +7,11 @@
 //!   table; `tile_x86` the same for the levels of x86;
 //! - `few`, `dots` and `by_few_filters` do both where filters are few and pixels fill the registers,
 //!   `channels` and `depthwise` where there is one for each channel and channels do;
-//! - `over` says which elements of windows are beside the image: they are passed over where that changes
+//! - `on_image` says which elements of windows are beside the image: they are passed over where that changes
 //!   nothing;
-//! - `region` copies part of an image with the zeros around, `filters` lays filters side by side, `put` and
-//!   `turn` bring results to where they belong; `blocks` and `by_filter_cuts` decide how work is cut;
+//! - `region` copies part of an image with the zeros around, `filters` lays filters side by side,
+//!   `store_rows` and `transpose_block` bring results to where they belong; `blocks` and `by_filter_cuts`
+//!   decide how work is cut;
 //! - `windows`: where a window's elements are read. With a stride, pixels of different residues meet
 //!   different elements of the filter on the way back: the gradient by the images is a correlation for each.
 //!
@@ -30,13 +31,13 @@ mod depthwise;
 mod dots;
 mod few;
 mod filters;
-mod over;
-mod put;
+mod on_image;
 mod region;
+mod store_rows;
 mod tile;
 #[cfg(target_arch = "x86_64")]
 mod tile_x86;
-mod turn;
+mod transpose_block;
 mod windows;
 
 pub use by_filter::{ByFilter, by_filter};

@@ -10,7 +10,7 @@
 //! the order of k. So this is a choice that may depend on the number of threads.
 
 use super::driver::{self, Job};
-use super::plan::{Lie, TASK_WORK, k_block};
+use super::plan::{MatrixOrder, TASK_WORK, k_block};
 use super::region::{self, Region};
 use super::vector::{Float, Kernels, Vector};
 use super::{Activation, Epilogue, Matrix, Product, SINGLE, Workspace, workspace};
@@ -44,7 +44,7 @@ pub(super) unsafe fn run<T: Float>(
         || blocks < 2
         || p.batch.len() != 1
         || p.m > MOST_ROWS
-        || Lie::of(p.b.row_stride, p.b.col_stride) != Lie::ByRows
+        || MatrixOrder::of(p.b.row_stride, p.b.col_stride) != MatrixOrder::RowMajor
         || p.m * p.n * length < TASK_WORK
         || waiting * size_of::<T>() > MOST_BYTES
     {

@@ -1,7 +1,7 @@
 //! Runs a plan: packs what all tasks share, and hands the tiles of the output to the threads.
 
 use super::pack::{PANEL_SLACK, PackA, PackB};
-use super::plan::{Inputs, Lie, Packing, Plan, Strips, TASK_WORK};
+use super::plan::{Inputs, MatrixOrder, Packing, Plan, Strips, TASK_WORK};
 use super::region::{self, Region};
 use super::vector::{Float, Kernels};
 use super::{Product, blocks, vector_product, workspace};
@@ -98,8 +98,8 @@ pub(super) fn plan<T>(kernels: &Kernels<T>, p: &Product<'_, T>, b_packed: bool) 
         k: p.k,
         n: p.n,
         batch: p.batch.len(),
-        a: Lie::of(p.a.row_stride, p.a.col_stride),
-        b: Lie::of(p.b.row_stride, p.b.col_stride),
+        a: MatrixOrder::of(p.a.row_stride, p.a.col_stride),
+        b: MatrixOrder::of(p.b.row_stride, p.b.col_stride),
         a_row_stride: p.a.row_stride,
         a_col_stride: p.a.col_stride,
         b_row_stride: p.b.row_stride,

@@ -1,6 +1,6 @@
 //! The number types that have a product, and which code computes it.
 
-use super::plan::{Inputs, Lie, Plan};
+use super::plan::{Inputs, MatrixOrder, Plan};
 use super::vector::{Float, Kernels};
 use super::{Product, driver, integer, portable};
 use crate::cache;
@@ -80,13 +80,14 @@ integer!(u8 u16 i32 i64);
 fn float_workspace_bytes<T: HasKernels>(m: usize, k: usize, n: usize) -> usize {
     let (near, far, bad) = (1, isize::MAX / 8192, 4096);
     let sides_a = [
-        (Lie::ByRows, near, 1),
-        (Lie::ByRows, bad, 1),
-        (Lie::ByColumns, 1, near),
-        (Lie::ByColumns, 1, far),
-        (Lie::Apart, near, near),
+        (MatrixOrder::RowMajor, near, 1),
+        (MatrixOrder::RowMajor, bad, 1),
+        (MatrixOrder::ColumnMajor, 1, near),
+        (MatrixOrder::ColumnMajor, 1, far),
+        (MatrixOrder::Strided, near, near),
     ];
-    let sides_b = [(Lie::ByRows, near), (Lie::ByRows, bad), (Lie::ByColumns, 1)];
+    let sides_b =
+        [(MatrixOrder::RowMajor, near), (MatrixOrder::RowMajor, bad), (MatrixOrder::ColumnMajor, 1)];
     let mut most = 0;
     if m == 0 || n == 0 {
         return most;

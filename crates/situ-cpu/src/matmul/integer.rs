@@ -4,7 +4,7 @@
 //! Sums wrap around, so their order does not matter.
 
 use super::Product;
-use super::plan::{Lie, TASK_WORK};
+use super::plan::{MatrixOrder, TASK_WORK};
 use super::workspace;
 use super::{Activation, Matrix};
 use crate::level::Level;
@@ -71,7 +71,7 @@ pub(super) unsafe fn run<T: Integer>(level: Level, threads: &Threads, p: &Produc
 unsafe fn compute_tile<T: Integer>(level: Level, p: &Product<'_, T>, batch: usize, row: usize, col: usize) {
     let (rows, cols) = (ROWS.min(p.m - row), COLUMNS.min(p.n - col));
     let offsets = p.batch[batch];
-    let copies_b = Lie::of(p.b.row_stride, p.b.col_stride) != Lie::ByRows;
+    let copies_b = MatrixOrder::of(p.b.row_stride, p.b.col_stride) != MatrixOrder::RowMajor;
     workspace::with_local(if copies_b { STEPS * COLUMNS } else { 0 }, |copy: *mut T| {
         // SAFETY: the tile's rows and columns exist.
         unsafe {

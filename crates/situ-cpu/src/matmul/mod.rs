@@ -1,4 +1,4 @@
-//! The matrix product of the CPU.
+//! The matrix product (GEMM) of the CPU.
 //!
 //! [`matmul`] multiplies matrices of `f32`, `f64`, `i32`, `i64` or `u8`, one or a batch, with any strides on
 //! both sides (so a transposed side needs no copy) into a dense output, and can add a bias and apply an

@@ -24,21 +24,21 @@ pub(super) enum Packing {
 
 /// How the elements of an operand lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lie {
+pub(super) enum MatrixOrder {
     /// Along a row they are contiguous.
-    ByRows,
+    RowMajor,
     /// Along a column they are contiguous.
-    ByColumns,
+    ColumnMajor,
     /// Neither.
-    Apart,
+    Strided,
 }
 
-impl Lie {
-    pub(super) fn of(row_stride: isize, col_stride: isize) -> Lie {
+impl MatrixOrder {
+    pub(super) fn of(row_stride: isize, col_stride: isize) -> MatrixOrder {
         match (row_stride, col_stride) {
-            (_, 1) => Lie::ByRows,
-            (1, _) => Lie::ByColumns,
-            _ => Lie::Apart,
+            (_, 1) => MatrixOrder::RowMajor,
+            (1, _) => MatrixOrder::ColumnMajor,
+            _ => MatrixOrder::Strided,
         }
     }
 }
@@ -50,8 +50,8 @@ pub(super) struct Inputs {
     pub(super) k: usize,
     pub(super) n: usize,
     pub(super) batch: usize,
-    pub(super) a: Lie,
-    pub(super) b: Lie,
+    pub(super) a: MatrixOrder,
+    pub(super) b: MatrixOrder,
     /// From one row to the next in A.
     pub(super) a_row_stride: isize,
     /// From one k to the next in A.
@@ -172,7 +172,7 @@ impl Plan {
     /// rows go past it: as in the gradient of a layer's weights, which sums over a batch.
     fn has_near_b(p: &Inputs) -> bool {
         let near = p.k * p.n * p.element_bytes <= NEAR_B_BYTES;
-        let in_place = p.masked && p.b == Lie::ByRows && !p.b_packed && p.batch == 1;
+        let in_place = p.masked && p.b == MatrixOrder::RowMajor && !p.b_packed && p.batch == 1;
         near && in_place && p.m >= NEAR_B_STRIPS * p.rows && Plan::reads_a_in_place(p, k_block(p.k), p.m)
     }
 
@@ -207,9 +207,9 @@ impl Plan {
         let in_place = p.m < 2 * p.rows || (p.masked && p.m <= STRIPS_IN_PLACE * p.rows && !bad_stride);
         let b = match p.b {
             _ if p.b_packed => Packing::Before,
-            Lie::ByRows if in_place => Packing::Direct,
-            Lie::ByRows if bad_stride && p.batch == 1 => Packing::Shared,
-            Lie::ByRows | Lie::ByColumns | Lie::Apart => Packing::InTask,
+            MatrixOrder::RowMajor if in_place => Packing::Direct,
+            MatrixOrder::RowMajor if bad_stride && p.batch == 1 => Packing::Shared,
+            MatrixOrder::RowMajor | MatrixOrder::ColumnMajor | MatrixOrder::Strided => Packing::InTask,
         };
         let far = p.k * p.n * p.element_bytes > p.second_level / 2;
         let rows_ahead = if p.masked && far { ROWS_AHEAD } else { 0 };
@@ -231,7 +231,7 @@ impl Plan {
             strips.div_ceil(TASKS.div_ceil(across)).clamp(*BLOCK_STRIPS.start(), *BLOCK_STRIPS.end());
         let tile_rows = p.m.div_ceil(p.m.div_ceil(tile_strips * p.rows)).next_multiple_of(p.rows);
         // Rows that meet in the same places of the first-level cache are more than it has room for there.
-        let apart = p.a == Lie::ByRows && is_bad(p.a_row_stride, p.element_bytes) && panels > 2;
+        let apart = p.a == MatrixOrder::RowMajor && is_bad(p.a_row_stride, p.element_bytes) && panels > 2;
         let in_place = Plan::reads_a_in_place(p, k_block, tile_rows) && !apart;
         let a = if in_place { Packing::Direct } else { Packing::Shared };
         let b = if p.b_packed { Packing::Before } else { Packing::Shared };
@@ -254,12 +254,12 @@ impl Plan {
     /// a few rows by itself. By columns only if all of it, with what lies between, is near.
     fn reads_a_in_place(p: &Inputs, k_block: usize, tile_rows: usize) -> bool {
         match p.a {
-            Lie::ByRows => true,
-            Lie::ByColumns => {
+            MatrixOrder::RowMajor => true,
+            MatrixOrder::ColumnMajor => {
                 let apart = p.a_col_stride.unsigned_abs().max(tile_rows);
                 apart * k_block * p.element_bytes <= ONE_TILE_BYTES
             }
-            Lie::Apart => false,
+            MatrixOrder::Strided => false,
         }
     }
 

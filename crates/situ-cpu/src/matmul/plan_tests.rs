@@ -6,8 +6,8 @@ fn inputs(m: usize, k: usize, n: usize) -> Inputs {
         k,
         n,
         batch: 1,
-        a: Lie::ByRows,
-        b: Lie::ByRows,
+        a: MatrixOrder::RowMajor,
+        b: MatrixOrder::RowMajor,
         a_row_stride: k as isize,
         a_col_stride: 1,
         b_row_stride: n as isize,
@@ -68,7 +68,7 @@ fn a_small_product_is_one_task() {
 #[test]
 fn chunks_of_shared_panels_are_bounded() {
     for (m, k, n) in [(100_000, 4096, 50_000), (5000, 100_000, 400), (400, 64, 1_000_000)] {
-        for a in [Lie::ByRows, Lie::ByColumns, Lie::Apart] {
+        for a in [MatrixOrder::RowMajor, MatrixOrder::ColumnMajor, MatrixOrder::Strided] {
             let plan = Plan::new(&Inputs { a, a_col_stride: m as isize, ..inputs(m, k, n) });
             let bytes = |lines: usize| lines * plan.chunk_blocks * plan.k_block * 4;
             if plan.a == Packing::Shared {
@@ -136,7 +136,7 @@ fn a_large_product_of_kernels_with_masks_has_tasks_for_several_threads() {
 fn a_tall_product_with_little_on_the_right_is_cut_into_halves_of_rows() {
     // The gradient of a layer's weights: the input's transpose times the gradient of the output.
     let transposed = |m: usize, k: usize, n: usize| Inputs {
-        a: Lie::ByColumns,
+        a: MatrixOrder::ColumnMajor,
         a_row_stride: 1,
         a_col_stride: m as isize,
         ..masked(m, k, n)

@@ -2,7 +2,7 @@
 //! from beginning to end, and handed to the kernels of [`super::gemv`].
 
 use super::gemv::MatVec;
-use super::plan::Lie;
+use super::plan::MatrixOrder;
 use super::vector::{Float, Kernels};
 use super::{Activation, Product, workspace};
 use crate::threads::Threads;
@@ -34,9 +34,15 @@ fn side<T>(p: &Product<'_, T>) -> Option<Side> {
     let fits = |stride: isize| stride == 1 || p.k * size_of::<T>() <= LONGEST_COPY_BYTES;
     if p.k == 0 {
         None
-    } else if p.m == 1 && Lie::of(p.b.row_stride, p.b.col_stride) != Lie::Apart && fits(p.a.col_stride) {
+    } else if p.m == 1
+        && MatrixOrder::of(p.b.row_stride, p.b.col_stride) != MatrixOrder::Strided
+        && fits(p.a.col_stride)
+    {
         Some(Side::Left)
-    } else if p.n == 1 && Lie::of(p.a.row_stride, p.a.col_stride) != Lie::Apart && fits(p.b.row_stride) {
+    } else if p.n == 1
+        && MatrixOrder::of(p.a.row_stride, p.a.col_stride) != MatrixOrder::Strided
+        && fits(p.b.row_stride)
+    {
         Some(Side::Right)
     } else {
         None

@@ -142,12 +142,12 @@ fn pair_f64([w0, w1, w2, w3]: [u32; 4]) -> [f64; 2] {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Bell<T> {
+struct NormalDraw<T> {
     mean: T,
     deviation: T,
 }
 
-impl Draw for Bell<f32> {
+impl Draw for NormalDraw<f32> {
     type Out = f32;
     type Block = [f32; 4];
     #[inline(always)]
@@ -157,7 +157,7 @@ impl Draw for Bell<f32> {
     }
 }
 
-impl Draw for Bell<f64> {
+impl Draw for NormalDraw<f64> {
     type Out = f64;
     type Block = [f64; 2];
     #[inline(always)]
@@ -178,9 +178,9 @@ pub unsafe fn normal_f32(
     to: *mut f32,
     count: usize,
 ) {
-    let bell = Bell { mean: mean as f32, deviation: deviation as f32 };
+    let draw = NormalDraw { mean: mean as f32, deviation: deviation as f32 };
     // SAFETY: the caller's promise.
-    unsafe { run(exec, bell, stream, to, count) };
+    unsafe { run(exec, draw, stream, to, count) };
 }
 
 /// Writes `count` normal numbers.
@@ -196,7 +196,7 @@ pub unsafe fn normal_f64(
     count: usize,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { run(exec, Bell { mean, deviation }, stream, to, count) };
+    unsafe { run(exec, NormalDraw { mean, deviation }, stream, to, count) };
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 //! each other.
 //!
 //! A job's life: the caller holds `turn`, sets `pending` to the number of tasks, and deals them out: every
-//! thread has a [`Hand`] with a run of consecutive tasks and the closure. A thread claims a task by taking it
-//! off a hand with a compare-and-swap, and only then reads the hand's closure: `pending` cannot reach zero
-//! before the claimed task is done, so the closure is that of the job the task belongs to, whichever that is.
-//! A thread takes its own tasks from the front; when it has none left it helps others, from the back, so that
-//! what they touch stays with them as far as possible. A thread that finds nothing takes its finished tasks
-//! off `pending`, and touches the job no more.
+//! thread has a [`TaskQueue`] with a run of consecutive tasks and the closure. A thread claims a task by
+//! taking it off a queue with a compare-and-swap, and only then reads the queue's closure: `pending` cannot
+//! reach zero before the claimed task is done, so the closure is that of the job the task belongs to,
+//! whichever that is. A thread takes its own tasks from the front; when it has none left it steals from
+//! others, from the back, so that what they touch stays with them as far as possible. A thread that finds
+//! nothing takes its finished tasks off `pending`, and touches the job no more.
 
 use super::{IN_TASK, LONG_SPIN, SPIN};
 use std::any::Any;
@@ -24,26 +24,26 @@ type Closure = *const (dyn Fn(usize) + Sync);
 /// Tasks dealt to one thread. What wakes the thread, says what to do and counts it is on one cache line (two:
 /// processors fetch them in pairs), so that handing over costs one transfer between cores.
 #[repr(align(128))]
-struct Hand {
+struct TaskQueue {
     /// The first task that is left, and the end of them: 32 bits each.
     tasks: AtomicU64,
     closure: UnsafeCell<Closure>,
     /// Whether the thread sleeps, or is about to.
     asleep: AtomicBool,
-    /// The thread, once it runs; a caller that takes part has a hand and no entry here.
+    /// The thread, once it runs; a caller that takes part has a queue and no entry here.
     thread: OnceLock<Thread>,
 }
 
 // SAFETY: every field but `closure` is shareable by itself. `closure` is written only by the holder of `turn`
 // while `pending` is zero and read only by threads that hold a claim, which the release/acquire pair on
 // `tasks` orders after the write. The closure behind the pointer is `Sync`.
-unsafe impl Sync for Hand {}
+unsafe impl Sync for TaskQueue {}
 // SAFETY: as above; nothing in it is tied to a thread.
-unsafe impl Send for Hand {}
+unsafe impl Send for TaskQueue {}
 
-impl Hand {
-    fn new() -> Hand {
-        Hand {
+impl TaskQueue {
+    fn new() -> TaskQueue {
+        TaskQueue {
             tasks: AtomicU64::new(0),
             closure: UnsafeCell::new(&|_| ()),
             asleep: AtomicBool::new(false),
@@ -99,7 +99,7 @@ struct Padded<T>(T);
 
 /// State shared by the caller and the workers.
 pub(super) struct Shared {
-    hands: Box<[Hand]>,
+    queues: Box<[TaskQueue]>,
     pending: Padded<AtomicUsize>,
     /// Held by the caller whose job is in the pool.
     pub(super) turn: Mutex<()>,
@@ -123,7 +123,7 @@ impl Shared {
     /// Room for so many threads, a caller that takes part being the first of them.
     pub(super) fn new(threads: usize) -> Shared {
         Shared {
-            hands: (0..threads).map(|_| Hand::new()).collect(),
+            queues: (0..threads).map(|_| TaskQueue::new()).collect(),
             pending: Padded::default(),
             turn: Mutex::default(),
             panic: Mutex::default(),
@@ -151,16 +151,16 @@ impl Shared {
         // Consecutive tasks to each, and the same ones to the same thread whenever there are as many: what a
         // task touches is then most often in the cache of the core that touched it last, and streams through
         // memory are long.
-        let parts = tasks.min(self.hands.len());
-        for (i, hand) in self.hands[..parts].iter().enumerate() {
+        let parts = tasks.min(self.queues.len());
+        for (i, queue) in self.queues[..parts].iter().enumerate() {
             let cut = |i: usize| (i * tasks).div_ceil(parts) as u32;
             // SAFETY: `pending` was zero and `turn` is held, so no thread has a claim and nobody else writes.
-            unsafe { *hand.closure.get() = f };
-            hand.tasks.store(word_of(cut(i), cut(i + 1)), Ordering::SeqCst);
+            unsafe { *queue.closure.get() = f };
+            queue.tasks.store(word_of(cut(i), cut(i + 1)), Ordering::SeqCst);
             // A thread that is not seen asleep here sees its tasks before it goes to sleep.
-            if hand.asleep.load(Ordering::SeqCst)
-                && hand.asleep.swap(false, Ordering::SeqCst)
-                && let Some(thread) = hand.thread.get()
+            if queue.asleep.load(Ordering::SeqCst)
+                && queue.asleep.swap(false, Ordering::SeqCst)
+                && let Some(thread) = queue.thread.get()
             {
                 thread.unpark();
             }
@@ -181,22 +181,22 @@ impl Shared {
     fn run_claimed_tasks(&self, me: usize) {
         let started = Instant::now();
         let mut finished = 0;
-        while let Some(task) = self.hands[me].claim_first() {
-            self.run_task(&self.hands[me], task);
+        while let Some(task) = self.queues[me].claim_first() {
+            self.run_task(&self.queues[me], task);
             finished += 1;
         }
         // The last task of a thread that is as quick as this one is about to be begun where its memory is
         // near: it is taken away only if it is still there after the time of a task.
         let patience = started.elapsed() / finished.max(1) as u32;
-        let threads = self.hands.len();
-        for hand in (1..threads).map(|i| &self.hands[(me + i) % threads]) {
+        let threads = self.queues.len();
+        for queue in (1..threads).map(|i| &self.queues[(me + i) % threads]) {
             loop {
-                let task = hand.claim_last(1).or_else(|| {
-                    let gone = spin_until(patience, || hand.is_empty());
-                    if gone { None } else { hand.claim_last(0) }
+                let task = queue.claim_last(1).or_else(|| {
+                    let gone = spin_until(patience, || queue.is_empty());
+                    if gone { None } else { queue.claim_last(0) }
                 });
                 let Some(task) = task else { break };
-                self.run_task(hand, task);
+                self.run_task(queue, task);
                 finished += 1;
             }
         }
@@ -209,14 +209,14 @@ impl Shared {
         }
     }
 
-    /// Runs a task that was claimed from `hand` and is not yet reported done.
-    fn run_task(&self, hand: &Hand, task: usize) {
+    /// Runs a task that was claimed from `queue` and is not yet reported done.
+    fn run_task(&self, queue: &TaskQueue, task: usize) {
         if self.failed.load(Ordering::Relaxed) {
             return;
         }
         // SAFETY: this thread holds a claim, so the closure is not rewritten, and the caller of `run_job`
         // keeps it alive, until the claim is reported done.
-        let f = unsafe { &**hand.closure.get() };
+        let f = unsafe { &**queue.closure.get() };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| f(task))) {
             self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
             self.failed.store(true, Ordering::Relaxed);
@@ -238,21 +238,21 @@ impl Shared {
 
     /// The life of worker `me`.
     pub(super) fn work(&self, me: usize) {
-        let hand = &self.hands[me];
-        let _ = hand.thread.set(std::thread::current());
-        let ready = || !hand.is_empty() || self.stop.load(Ordering::SeqCst);
+        let queue = &self.queues[me];
+        let _ = queue.thread.set(std::thread::current());
+        let ready = || !queue.is_empty() || self.stop.load(Ordering::SeqCst);
         let mut patience = SPIN;
         loop {
             if !spin_until(patience, ready) {
                 let fell_asleep = Instant::now();
                 loop {
-                    hand.asleep.store(true, Ordering::SeqCst);
+                    queue.asleep.store(true, Ordering::SeqCst);
                     if ready() {
                         break;
                     }
                     std::thread::park();
                 }
-                hand.asleep.store(false, Ordering::SeqCst);
+                queue.asleep.store(false, Ordering::SeqCst);
                 // Waking up takes as long as a nap: who was woken soon waits longer the next time.
                 patience = if fell_asleep.elapsed() < LONG_SPIN { LONG_SPIN } else { SPIN };
             }
@@ -266,7 +266,7 @@ impl Shared {
     /// Ends the life of every worker.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
-        for thread in self.hands.iter().filter_map(|hand| hand.thread.get()) {
+        for thread in self.queues.iter().filter_map(|queue| queue.thread.get()) {
             thread.unpark();
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Fields are kept as text: whether `02134` is a number or a word is for who asks for the column to say.
 
-use crate::files::fields::{Fields, Misfit};
+use crate::files::fields::{FieldError, Fields};
 use crate::files::system;
 use situ_core::{DType, Element, Error, Result, with_element};
 use situ_tensor::{Tensor, constant};
@@ -161,7 +161,8 @@ impl Table {
         if dtype.is_float() || dtype == DType::Bool {
             return constant(&self.numbers(name)?, &[self.rows])?.cast(dtype);
         }
-        let numbers = self.column(name)?.integers(dtype).map_err(|misfit| self.misfit(name, misfit))?;
+        let numbers =
+            self.column(name)?.integers(dtype).map_err(|field_error| self.field_error(name, field_error))?;
         with_element!(dtype, T => {
             let elements: Vec<T> = numbers.into_iter().map(T::from_whole).collect();
             constant(&elements, &[self.rows])
@@ -169,11 +170,11 @@ impl Table {
     }
 
     fn numbers(&self, name: &str) -> Result<Vec<f64>> {
-        self.column(name)?.floats().map_err(|misfit| self.misfit(name, misfit))
+        self.column(name)?.floats().map_err(|field_error| self.field_error(name, field_error))
     }
 
     #[cold]
-    fn misfit(&self, column: &str, Misfit { row, field, wanted }: Misfit) -> Error {
+    fn field_error(&self, column: &str, FieldError { row, field, wanted }: FieldError) -> Error {
         Error::file(
             &*self.path,
             format!("line {}", self.line(row)),

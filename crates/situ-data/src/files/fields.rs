@@ -13,7 +13,7 @@ pub(super) struct Fields {
 }
 
 /// A field that is not what it was asked to be.
-pub(super) struct Misfit {
+pub(super) struct FieldError {
     /// Its number.
     pub(super) row: usize,
     pub(super) field: String,
@@ -21,10 +21,10 @@ pub(super) struct Misfit {
     pub(super) wanted: String,
 }
 
-impl Misfit {
+impl FieldError {
     #[cold]
-    fn new(row: usize, field: &str, wanted: impl Into<String>) -> Misfit {
-        Misfit { row, field: field.into(), wanted: wanted.into() }
+    fn new(row: usize, field: &str, wanted: impl Into<String>) -> FieldError {
+        FieldError { row, field: field.into(), wanted: wanted.into() }
     }
 }
 
@@ -50,22 +50,22 @@ impl Fields {
     }
 
     /// Each field as a number, an empty one as NaN.
-    pub(super) fn floats(&self) -> Result<Vec<f64>, Misfit> {
+    pub(super) fn floats(&self) -> Result<Vec<f64>, FieldError> {
         let float = |(row, field): (usize, &str)| match field {
             "" => Ok(f64::NAN),
-            _ => field.parse().map_err(|_| Misfit::new(row, field, "number")),
+            _ => field.parse().map_err(|_| FieldError::new(row, field, "number")),
         };
         self.iter().enumerate().map(float).collect()
     }
 
     /// Each field as a whole number that a dtype can hold. Numbers beyond 2⁵³ are exact: they do not go
     /// through f64.
-    pub(super) fn integers(&self, dtype: DType) -> Result<Vec<i128>, Misfit> {
+    pub(super) fn integers(&self, dtype: DType) -> Result<Vec<i128>, FieldError> {
         let range = dtype.whole_range().unwrap_or(0..=0);
         let integer = |(row, field): (usize, &str)| {
             let whole = field.parse::<i128>().ok().or_else(|| whole(field.parse().ok()?));
             let fits = whole.filter(|n| range.contains(n));
-            fits.ok_or_else(|| Misfit::new(row, field, format!("whole number that {dtype} can hold")))
+            fits.ok_or_else(|| FieldError::new(row, field, format!("whole number that {dtype} can hold")))
         };
         self.iter().enumerate().map(integer).collect()
     }

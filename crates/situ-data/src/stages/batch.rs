@@ -5,7 +5,7 @@
 
 use crate::cell::{Cell, Part};
 use crate::fingerprint::Fingerprint;
-use crate::stages::map::Surroundings;
+use crate::stages::map::ClosureScope;
 use crate::stop::Stop;
 use crate::stream::{Context, Item, Length, Stage, Stream};
 use situ_core::{Error, Result, Shape, TensorType};
@@ -17,7 +17,7 @@ pub(crate) struct Batch {
     pub(crate) from: Arc<dyn Stage>,
     pub(crate) size: usize,
     pub(crate) drop_remainder: bool,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) closure_scope: ClosureScope,
 }
 
 impl Stage for Batch {
@@ -26,7 +26,7 @@ impl Stage for Batch {
             from: self.from.open(context),
             size: self.size,
             drop_remainder: self.drop_remainder,
-            surroundings: self.surroundings.or_on(&context.host),
+            closure_scope: self.closure_scope.or_on(&context.host),
             waiting: Vec::new(),
             rows: Vec::new(),
             ended: false,
@@ -54,7 +54,7 @@ struct Batches {
     from: Box<dyn Stream>,
     size: usize,
     drop_remainder: bool,
-    surroundings: Surroundings,
+    closure_scope: ClosureScope,
     waiting: Vec<Item>,
     /// The numbers of rows, where elements are nothing else.
     rows: Vec<usize>,
@@ -71,7 +71,7 @@ impl Batches {
             if self.rows.is_empty() || (self.ended && self.drop_remainder) {
                 return None;
             }
-            let made = self.surroundings.enter(|| tensors.gather(&self.rows));
+            let made = self.closure_scope.enter(|| tensors.gather(&self.rows));
             return Some(batch(made, &mut self.next));
         }
         while self.waiting.len() < self.size && !self.ended {
@@ -90,7 +90,7 @@ impl Batches {
             return None;
         }
         let cells: Result<Vec<Cell>> = self.waiting.drain(..).collect();
-        let made = cells.map(|cells| self.surroundings.enter(|| join(&cells)));
+        let made = cells.map(|cells| self.closure_scope.enter(|| join(&cells)));
         Some(made.and_then(|made| batch(made, &mut self.next)))
     }
 }

@@ -3,7 +3,7 @@
 use crate::cell::Cell;
 use crate::element::Row;
 use crate::fingerprint::Fingerprint;
-use crate::stages::map::Surroundings;
+use crate::stages::map::ClosureScope;
 use crate::stream::{Context, Item, Length, Stage, Stream};
 use crate::threads::guarded;
 use situ_core::Result;
@@ -16,7 +16,7 @@ pub(crate) struct Filter {
     pub(crate) from: Arc<dyn Stage>,
     /// `None`: everything passes that is no error.
     pub(crate) test: Option<Test>,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) closure_scope: ClosureScope,
 }
 
 impl Stage for Filter {
@@ -24,7 +24,7 @@ impl Stage for Filter {
         Box::new(Passing {
             from: self.from.open(context),
             test: self.test.clone(),
-            surroundings: self.surroundings.or_on(&context.host),
+            closure_scope: self.closure_scope.or_on(&context.host),
             stop: context.stop.clone(),
             pulled: Vec::new(),
         })
@@ -46,7 +46,7 @@ impl Stage for Filter {
 struct Passing {
     from: Box<dyn Stream>,
     test: Option<Test>,
-    surroundings: Surroundings,
+    closure_scope: ClosureScope,
     stop: Arc<crate::stop::Stop>,
     pulled: Vec<Item>,
 }
@@ -71,7 +71,7 @@ impl Stream for Passing {
             if pulled.is_empty() {
                 return;
             }
-            self.surroundings.enter(|| {
+            self.closure_scope.enter(|| {
                 for item in pulled.drain(..) {
                     if self.stop.is_set() {
                         return;

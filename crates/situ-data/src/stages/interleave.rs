@@ -2,7 +2,7 @@
 
 use crate::element::Row;
 use crate::fingerprint::Fingerprint;
-use crate::stages::map::Surroundings;
+use crate::stages::map::ClosureScope;
 use crate::stream::{Context, Item, Length, Pulled, Stage, Stream};
 use crate::threads::guarded;
 use situ_core::Result;
@@ -19,7 +19,7 @@ pub(crate) struct Interleave {
     pub(crate) cycle: usize,
     /// How many elements of one come before the next one's.
     pub(crate) block: usize,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) closure_scope: ClosureScope,
 }
 
 impl Stage for Interleave {
@@ -27,7 +27,7 @@ impl Stage for Interleave {
         Box::new(Interleaved {
             from: Some(Pulled::new(self.from.open(context), 1)),
             make: self.make.clone(),
-            surroundings: self.surroundings.or_on(&context.host),
+            closure_scope: self.closure_scope.or_on(&context.host),
             context: context.clone(),
             open: VecDeque::new(),
             cycle: self.cycle,
@@ -52,7 +52,7 @@ struct Interleaved {
     /// `None` once it has ended.
     from: Option<Pulled>,
     make: Make,
-    surroundings: Surroundings,
+    closure_scope: ClosureScope,
     context: Context,
     /// The one whose turn it is comes first.
     open: VecDeque<Pulled>,
@@ -75,7 +75,7 @@ impl Interleaved {
                 let made = item.and_then(|cell| {
                     let origin = cell.origin;
                     let make = || guarded("interleave", || (self.make)(cell.into_row()?));
-                    self.surroundings.enter(make).map_err(|e| e.of_element("interleave", origin))
+                    self.closure_scope.enter(make).map_err(|e| e.of_element("interleave", origin))
                 });
                 match made {
                     Ok(stage) => {

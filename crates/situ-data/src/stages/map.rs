@@ -25,19 +25,19 @@ pub(crate) type Work = Arc<dyn Fn(Place, Row) -> Result<Row> + Send + Sync>;
 
 /// Where closures run: what was around them when they were written.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct ClosureScope {
     runtime: Runtime,
     request: Request,
 }
 
-impl Surroundings {
+impl ClosureScope {
     /// Those of this call.
-    pub(crate) fn here() -> Surroundings {
-        Surroundings { runtime: current_runtime(), request: scope::current_request() }
+    pub(crate) fn here() -> ClosureScope {
+        ClosureScope { runtime: current_runtime(), request: scope::current_request() }
     }
 
     /// With a device for what has none.
-    pub(crate) fn or_on(&self, host: &DeviceSpec) -> Surroundings {
+    pub(crate) fn or_on(&self, host: &DeviceSpec) -> ClosureScope {
         let mut own = self.clone();
         if own.request.spec.is_empty() {
             own.request.spec = host.clone();
@@ -68,7 +68,7 @@ pub(crate) enum Workers {
 pub(crate) struct Map {
     pub(crate) from: Arc<dyn Stage>,
     pub(crate) work: Work,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) closure_scope: ClosureScope,
     pub(crate) workers: Workers,
     /// Of the numbers that the closure is given, if it is.
     pub(crate) seed: Option<u64>,
@@ -78,7 +78,7 @@ impl Stage for Map {
     fn open(&self, context: &Context) -> Box<dyn Stream> {
         let apply = Apply {
             work: self.work.clone(),
-            surroundings: self.surroundings.or_on(&context.host),
+            closure_scope: self.closure_scope.or_on(&context.host),
             epoch: context.epoch,
         };
         let (threads, ordered) = match self.workers {
@@ -111,14 +111,14 @@ impl Stage for Map {
 /// A closure that is ready to be applied.
 pub(crate) struct Apply {
     work: Work,
-    surroundings: Surroundings,
+    closure_scope: ClosureScope,
     epoch: u64,
 }
 
 impl Apply {
     /// Maps elements, the first of which is at `first`, until `stopped` says so.
     pub(crate) fn all(&self, first: u64, items: &mut [Item], stopped: impl Fn() -> bool) {
-        self.surroundings.enter(|| {
+        self.closure_scope.enter(|| {
             for (offset, item) in items.iter_mut().enumerate() {
                 if stopped() {
                     return;

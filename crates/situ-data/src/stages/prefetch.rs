@@ -6,7 +6,7 @@
 use crate::cell::{Cell, Part};
 use crate::fingerprint::Fingerprint;
 use crate::queue::Queue;
-use crate::stages::map::Surroundings;
+use crate::stages::map::ClosureScope;
 use crate::stop::Stop;
 use crate::stream::{Context, Item, Length, Once, Stage, Stream};
 use crate::threads::{Threads, guarded};
@@ -18,7 +18,7 @@ pub(crate) struct Prefetch {
     pub(crate) ahead: usize,
     /// The device to copy to, by name.
     pub(crate) device: Option<Arc<str>>,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) closure_scope: ClosureScope,
 }
 
 impl Stage for Prefetch {
@@ -28,14 +28,14 @@ impl Stage for Prefetch {
         let mut ahead = Ahead { queue: queue.clone(), stop: stop.clone(), threads: Threads::default() };
         let mut from = self.from.open(&Context { stop, waits: Arc::default(), ..context.clone() });
         let device = self.device.clone();
-        let surroundings = self.surroundings.or_on(&context.host);
+        let closure_scope = self.closure_scope.or_on(&context.host);
         let started = ahead.threads.start(context, move || {
             // Stages catch what closures do. Should one panic all the same, the consumer is told rather than
             // left to wait.
             let ran = guarded("prefetch", || {
                 match &device {
                     None => run(&mut *from, &queue),
-                    Some(device) => surroundings.enter(|| run_to_device(&mut *from, &queue, device)),
+                    Some(device) => closure_scope.enter(|| run_to_device(&mut *from, &queue, device)),
                 }
                 Ok(())
             });

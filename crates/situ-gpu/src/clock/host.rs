@@ -18,7 +18,7 @@ pub(super) struct HostClock {
     /// What to add to nanoseconds of the host since `epoch`.
     ahead: f64,
     /// Batches that somebody waited for, and until when; those before them were done too. Numbers rise.
-    told: VecDeque<(u64, Instant)>,
+    done: VecDeque<(u64, Instant)>,
 }
 
 impl HostClock {
@@ -29,7 +29,7 @@ impl HostClock {
         to: &wgpu::Buffer,
         stamp: impl Fn(&mut wgpu::CommandEncoder),
     ) -> Option<HostClock> {
-        let mut clock = HostClock { epoch: Instant::now(), ahead: f64::NEG_INFINITY, told: VecDeque::new() };
+        let mut clock = HostClock { epoch: Instant::now(), ahead: f64::NEG_INFINITY, done: VecDeque::new() };
         let bytes = u64::from(wgpu::QUERY_SIZE);
         for _ in 0..TRIES {
             let mut encoder = context.device.create_command_encoder(&Default::default());
@@ -48,20 +48,20 @@ impl HostClock {
     }
 
     /// Somebody waited for a batch until now.
-    pub(super) fn tell(&mut self, number: u64) {
-        if self.told.back().is_none_or(|(last, _)| *last < number) {
-            self.told.push_back((number, Instant::now()));
+    pub(super) fn note_done(&mut self, number: u64) {
+        if self.done.back().is_none_or(|(last, _)| *last < number) {
+            self.done.push_back((number, Instant::now()));
         }
         // Batches without times are waited for too.
-        if self.told.len() > 2 * TOGETHER {
-            self.told.pop_front();
+        if self.done.len() > 2 * TOGETHER {
+            self.done.pop_front();
         }
     }
 
     /// When a batch was over, as far as anybody knows.
-    pub(super) fn told(&self, number: u64) -> Option<Instant> {
-        let at = self.told.partition_point(|(told, _)| *told < number);
-        self.told.get(at).map(|(_, when)| *when)
+    pub(super) fn done_at(&self, number: u64) -> Option<Instant> {
+        let at = self.done.partition_point(|(done, _)| *done < number);
+        self.done.get(at).map(|(_, when)| *when)
     }
 
     /// A time of the host in ticks of the device.

@@ -33,7 +33,7 @@ pub(super) enum End {
     /// At a timestamp.
     Stamp(u32),
     /// With its batch, as whoever waits for that will tell.
-    Told,
+    BatchDone,
 }
 
 /// A lap without an end.

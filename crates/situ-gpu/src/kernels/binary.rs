@@ -4,7 +4,7 @@ use super::Kernel;
 use super::elementwise::{Function, launch};
 use super::run::Run;
 use super::shader::{Elem, Math};
-use crate::checks::Bad;
+use crate::checks::BadValue;
 use crate::fault::Fault;
 use situ_core::{DType, TensorType};
 use situ_device::{Check, Registry};
@@ -37,7 +37,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         output: Elem::of(run.output().dtype)?,
         math: math(kind, elem),
         body: text.into(),
-        bad: divides(kind, elem).then_some((ZERO_DIVISOR, Bad::DivisionByZero)),
+        bad: divides(kind, elem).then_some((ZERO_DIVISOR, BadValue::DivisionByZero)),
     };
     launch(run, &function, run.call.inputs, [0; 4])
 }

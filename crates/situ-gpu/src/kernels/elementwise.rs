@@ -7,7 +7,7 @@
 use super::run::{Params, Run, element_offset, groups_for, offset_of};
 use super::shader::{Elem, Math, entry, locate, per_output};
 use super::space::Space;
-use crate::checks::Bad;
+use crate::checks::BadValue;
 use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
 use situ_core::{Layout, Shape};
@@ -26,7 +26,7 @@ pub(crate) struct Function {
     /// number).
     pub(crate) body: Cow<'static, str>,
     /// An expression that is true where an element can't be computed, and what that means.
-    pub(crate) bad: Option<(&'static str, Bad)>,
+    pub(crate) bad: Option<(&'static str, BadValue)>,
 }
 
 /// Which of the two compilations.

@@ -16,7 +16,7 @@ use super::run::{Params, Run, groups_for, offset_of};
 use super::shader::{Elem, Math, entry};
 use super::space::Space;
 use super::{binary, cast, unary};
-use crate::checks::Bad;
+use crate::checks::BadValue;
 use crate::fault::Fault;
 use crate::memory::Block;
 use crate::pipelines::{PipelineKey, Source, View};
@@ -95,7 +95,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
             &blocks,
             &params,
             groups_for(elements),
-            Bad::DivisionByZero,
+            BadValue::DivisionByZero,
             None,
         ),
         None => run.dispatch(&pipeline, &blocks, &params, groups_for(elements)).map(|()| None),

@@ -9,7 +9,7 @@ use super::pairs;
 use super::run::{Params, Run, element_offset, groups_for};
 use super::scatter_add;
 use super::shader::{Elem, entry, per_output};
-use crate::checks::Bad;
+use crate::checks::BadValue;
 use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
 use situ_core::{Shape, TensorType};
@@ -52,8 +52,8 @@ pub(super) fn is_wide(indices: &Arg<'_>) -> bool {
     indices.dtype.size() == 8
 }
 
-pub(super) fn out_of_range(axis_size: usize) -> Bad {
-    Bad::OutOfRange { what: "index", limit: axis_size as i64 }
+pub(super) fn out_of_range(axis_size: usize) -> BadValue {
+    BadValue::OutOfRange { what: "index", limit: axis_size as i64 }
 }
 
 /// Nothing is to be moved, but bad indices are to be named all the same.

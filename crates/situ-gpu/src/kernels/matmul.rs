@@ -1,4 +1,4 @@
-//! Matrix products; batches broadcast, and either side may lie any way.
+//! Matrix products (GEMM); batches broadcast, and either side may lie any way.
 //!
 //! On hardware, tiles are shared in workgroup memory. On a software driver that memory is no faster than any
 //! other and every load is dear, so there each invocation makes a large block straight from memory. A long

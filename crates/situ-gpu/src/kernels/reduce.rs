@@ -223,7 +223,7 @@ struct Form {
 }
 
 /// How one kind of reduction goes, in WGSL. `T` is the element type.
-struct Way {
+struct ReduceText {
     /// The type that results are joined in.
     acc: &'static str,
     /// The value to begin with, from the first element's `item`, or the identity.
@@ -236,21 +236,21 @@ struct Way {
     finish: &'static str,
 }
 
-fn way(kind: ReduceKind, elem: Elem) -> Way {
-    let plain = |start, join| Way { acc: "T", start, item: "x", join, finish: "bitcast<u32>(a)" };
+fn reduce_text(kind: ReduceKind, elem: Elem) -> ReduceText {
+    let plain = |start, join| ReduceText { acc: "T", start, item: "x", join, finish: "bitcast<u32>(a)" };
     let float = elem == Elem::F32;
     match kind {
         ReduceKind::Sum => plain("T(0)", "a + b"),
-        ReduceKind::Mean => Way {
+        ReduceKind::Mean => ReduceText {
             finish: "bitcast<u32>(select(a / bitcast<f32>(params.w[2].x), nan(), params.w[2].x == 0u))",
             ..plain("T(0)", "a + b")
         },
         ReduceKind::Prod => plain("T(1)", "a * b"),
         ReduceKind::Max => plain("item(first)", if float { "max_nan(a, b)" } else { "max(a, b)" }),
         ReduceKind::Min => plain("item(first)", if float { "min_nan(a, b)" } else { "min(a, b)" }),
-        ReduceKind::Any => Way { finish: "select(0u, 1u, a)", ..plain("false", "a || b") },
-        ReduceKind::All => Way { finish: "select(0u, 1u, a)", ..plain("true", "a && b") },
-        ReduceKind::ArgMax | ReduceKind::ArgMin => Way {
+        ReduceKind::Any => ReduceText { finish: "select(0u, 1u, a)", ..plain("false", "a || b") },
+        ReduceKind::All => ReduceText { finish: "select(0u, 1u, a)", ..plain("true", "a && b") },
+        ReduceKind::ArgMax | ReduceKind::ArgMin => ReduceText {
             acc: "Best",
             start: "item(first)",
             item: "Best(x, r)",
@@ -283,12 +283,12 @@ fn better(a: Best, b: Best) -> Best {{
 
 fn source(form: &Form) -> Source {
     let Form { kind, elem, team, .. } = *form;
-    let way = way(kind, elem);
+    let reduce = reduce_text(kind, elem);
     let mut text = Math::NONE.text() + &format!("alias T = {};\n", elem.wgsl());
-    if way.acc == "Best" {
+    if reduce.acc == "Best" {
         text += &better(kind, elem);
     }
-    text += &format!("alias Acc = {};\n", way.acc);
+    text += &format!("alias Acc = {};\n", reduce.acc);
     text += include_str!("wgsl/reduce.wgsl");
     text += match form.axes {
         1 => include_str!("wgsl/reduce_one_axis.wgsl"),
@@ -314,10 +314,10 @@ fn start(base: u32, row: u32, first: u32) -> Acc {{ return {}; }}
 ",
         load("(base + reduced(r))"),
         load(&format!("(base + {walked})")),
-        way.join,
-        way.finish,
-        way.start.replace("item(first)", "item_at(base, row, first)"),
-        item = way.item,
+        reduce.join,
+        reduce.finish,
+        reduce.start.replace("item(first)", "item_at(base, row, first)"),
+        item = reduce.item,
     );
     let inputs = if form.reads == From::Positions { 2 } else { 1 };
     match team {

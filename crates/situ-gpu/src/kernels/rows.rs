@@ -9,7 +9,7 @@ use super::shader::Math;
 use super::space::Space;
 use super::team::Team;
 use crate::borders::Borders;
-use crate::checks::Bad;
+use crate::checks::BadValue;
 use crate::fault::Fault;
 use crate::pipelines::{Pipeline, PipelineKey, Source, View};
 use situ_core::{DType, Layout, MAX_RANK, TensorType};
@@ -207,7 +207,7 @@ fn sparse_cross_entropy(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         [element_offset(logits), element_offset(labels), 0, element_offset(output)],
         [stride(logits.layout, axis), 0, 0, 0],
     );
-    let bad = Bad::OutOfRange { what: "label", limit: rows.length as i64 };
+    let bad = BadValue::OutOfRange { what: "label", limit: rows.length as i64 };
     if let Some(pass) = rows.long(run, params)? {
         let whole = pass.summarise(Numbers::Exponents, 0)?;
         let buffers = [View::Words, View::Words, View::Words, View::Words, View::Atomics];

@@ -1,7 +1,7 @@
 //! What a kernel's host side works with: the call, the blocks of its tensors, and the way to the stream.
 
 use crate::borders::Borders;
-use crate::checks::{Bad, Watch};
+use crate::checks::{BadValue, PendingCheck};
 use crate::clock::Stopwatch;
 use crate::fault::Fault;
 use crate::memory::{Block, Held};
@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
         blocks: &[&Block],
         params: &Params,
         groups: usize,
-        bad: Bad,
+        bad: BadValue,
         indices: Option<&Arg<'a>>,
     ) -> Result<Option<Arc<Check>>, Fault> {
         self.dispatch_checked_as(self.call.op.name(), pipeline, blocks, params, groups, bad, indices)
@@ -170,14 +170,14 @@ impl<'a> Run<'a> {
         blocks: &[&Block],
         params: &Params,
         groups: usize,
-        bad: Bad,
+        bad: BadValue,
         indices: Option<&Arg<'a>>,
     ) -> Result<Option<Arc<Check>>, Fault> {
         let slots = self.stream.slots();
         let mut bound = blocks.to_vec();
         bound.push(&slots);
         let check = Check::open(name, self.call.location());
-        let watch = Watch { check: check.clone(), bad };
+        let watch = PendingCheck { check: check.clone(), bad };
         let parts: Vec<Part> = self.parts(params, groups).collect();
         let mains: Vec<Launch<'_>> = parts.iter().map(|part| self.launch(pipeline, &bound, part)).collect();
         match indices {

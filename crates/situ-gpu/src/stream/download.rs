@@ -12,7 +12,7 @@ impl Stream {
     pub(super) fn read_pieces(&self, block: &Block, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
         let first = offset / 4 * 4;
         let end = (offset + into.len() as u64).next_multiple_of(4);
-        let mut flight: VecDeque<(u64, u64, Arriving)> = VecDeque::new();
+        let mut flight: VecDeque<(u64, u64, StagedRead)> = VecDeque::new();
         let mut at = first;
         while at < end || !flight.is_empty() {
             while at < end && flight.len() < 2 {
@@ -27,8 +27,8 @@ impl Stream {
                 flight.push_back((at, bytes, self.send_down(block, at, bytes, staged)?));
                 at += bytes;
             }
-            if let Some((start, bytes, arriving)) = flight.pop_front() {
-                let staged = self.arrived(arriving)?;
+            if let Some((start, bytes, staged_read)) = flight.pop_front() {
+                let staged = self.arrived(staged_read)?;
                 let view = mapped(&staged.buffer, bytes)?;
                 // Only the first and last piece can reach beyond what was asked for.
                 let from = start.max(offset);
@@ -49,7 +49,7 @@ impl Stream {
         block: &Block,
         offset: u64,
         bytes: u64,
-    ) -> Result<Option<Asked>, Fault> {
+    ) -> Result<Option<PendingRead>, Fault> {
         self.context.check()?;
         if bytes > staging::PIECE || !offset.is_multiple_of(4) || self.lock().checks.bytes_in_use() > 0 {
             return Ok(None);
@@ -60,38 +60,38 @@ impl Stream {
             self.staging.give_back_unused(staged);
             return Ok(None);
         }
-        let arriving = self.send_down(block, offset, whole, staged)?;
-        Ok(Some(Asked { stream: self.clone(), arriving, whole }))
+        let staged_read = self.send_down(block, offset, whole, staged)?;
+        Ok(Some(PendingRead { stream: self.clone(), staged_read, whole }))
     }
 
     /// Records and submits a copy to the host, and asks for its arrival.
-    fn send_down(&self, block: &Block, at: u64, bytes: u64, staged: Staged) -> Result<Arriving, Fault> {
+    fn send_down(&self, block: &Block, at: u64, bytes: u64, staged: Staged) -> Result<StagedRead, Fault> {
         let mut batch = self.lock();
         self.end_lap_before_read(&mut batch, bytes);
         self.encoder(&mut batch).copy_buffer_to_buffer(&block.buffer, at, &staged.buffer, 0, Some(bytes));
         self.submit(&mut batch)?;
-        Ok(Arriving::new(staged, bytes, batch.in_flight.back().cloned()))
+        Ok(StagedRead::new(staged, bytes, batch.in_flight.back().cloned()))
     }
 
-    fn arrived(&self, arriving: Arriving) -> Result<Staged, Fault> {
-        if let Some(sent) = &arriving.sent {
+    fn arrived(&self, staged_read: StagedRead) -> Result<Staged, Fault> {
+        if let Some(sent) = &staged_read.sent {
             self.wait(sent)?;
         }
-        Ok(arriving.staged)
+        Ok(staged_read.staged)
     }
 }
 
 /// Bytes that somebody asked for.
-pub(crate) struct Asked {
+pub(crate) struct PendingRead {
     stream: Arc<Stream>,
-    arriving: Arriving,
+    staged_read: StagedRead,
     whole: u64,
 }
 
-impl Asked {
+impl PendingRead {
     /// Waits for them.
     pub(crate) fn finish(self, into: &mut [u8]) -> Result<(), Fault> {
-        let staged = self.stream.arrived(self.arriving)?;
+        let staged = self.stream.arrived(self.staged_read)?;
         let view = mapped(&staged.buffer, self.whole)?;
         into.copy_from_slice(&view[..into.len()]);
         drop(view);
@@ -101,15 +101,15 @@ impl Asked {
 }
 
 /// A copy to the host that is on its way.
-struct Arriving {
+struct StagedRead {
     staged: Staged,
     sent: Option<Sent>,
 }
 
-impl Arriving {
-    fn new(staged: Staged, bytes: u64, sent: Option<Sent>) -> Arriving {
+impl StagedRead {
+    fn new(staged: Staged, bytes: u64, sent: Option<Sent>) -> StagedRead {
         // Whether it worked shows when the mapped range is asked for.
         staged.buffer.map_async(wgpu::MapMode::Read, ..bytes, |_| {});
-        Arriving { staged, sent }
+        StagedRead { staged, sent }
     }
 }

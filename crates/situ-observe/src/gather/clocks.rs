@@ -66,7 +66,7 @@ impl Clocks {
                                 let began = asking.map_or(times.begins, |ask| call.times(ask).begins);
                                 note(from, Seen::Drained { began, ended: times.ends });
                             }
-                            StepKind::Ask(_) => {}
+                            StepKind::BeginDownload(_) => {}
                             StepKind::Launch | StepKind::Branch => {
                                 if let Some(span) = call.timing(step).and_then(own) {
                                     note(what.device, Seen::Launched { queued: times.begins, span });

@@ -150,7 +150,7 @@ impl Gathering {
                     let expected = self.plans.expected(plan, node, device);
                     self.launch(launch, what.device, call.timing(step), expected);
                 }
-                StepKind::Ask(_) => {}
+                StepKind::BeginDownload(_) => {}
                 StepKind::Copy { from, bytes, reader, asked, .. } => {
                     let planned = self.plans.copy(plan, step);
                     // A queue that can't be asked ahead has copied when it was asked.

@@ -40,7 +40,7 @@ impl Plans {
 
     /// The step that asks ahead for the bytes of a copy, by the number of the asking.
     pub(super) fn asking(&self, plan: usize, number: usize) -> Option<usize> {
-        self.steps[plan].iter().position(|step| step.kind == StepKind::Ask(number))
+        self.steps[plan].iter().position(|step| step.kind == StepKind::BeginDownload(number))
     }
 
     pub(super) fn copy(&self, plan: usize, step: usize) -> Option<usize> {

@@ -15,7 +15,7 @@ use crate::orders::by_start;
 use crate::partial::{NOWHERE, fixed_devices};
 use crate::placement::Schedule;
 use crate::problem::Problem;
-use crate::ranks::{Currency, tails, upward};
+use crate::ranks::{RankCost, tails, upward};
 use crate::timer::Timer;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -61,13 +61,13 @@ fn offer_all(
     timer: &Timer,
     offer: &mut dyn FnMut(&[i64], &[f64]),
 ) -> Result<(), PlaceError> {
-    let rank = upward(problem, Currency::Best);
+    let rank = upward(problem, RankCost::Best);
     let affinities = affinities(problem, classes, timer)?;
     offer(&affinities, &rank);
     let shares = Shares::new(problem, classes, timer)?;
     offer(&shares.keys, &shares.rank);
     if problem.node_count() <= LARGE && !timer.is_over() {
-        offer(&affinities, &upward(problem, Currency::Mean));
+        offer(&affinities, &upward(problem, RankCost::Mean));
         offer(&shares.keys, &rank);
     }
     Ok(())

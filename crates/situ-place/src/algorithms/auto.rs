@@ -9,9 +9,9 @@ use crate::error::PlaceError;
 use crate::fill::impossible;
 use crate::placement::{Bound, Draft, Placement, Schedule};
 use crate::placer::{Budget, Deadline, Placer};
-use crate::portfolio::{Means, improve};
+use crate::portfolio::{SearchMethods, improve};
 use crate::problem::Problem;
-use crate::purse::Purse;
+use crate::remaining_budget::RemainingBudget;
 use crate::simulate::{Timeline, simulate};
 use crate::timer::Timer;
 
@@ -47,7 +47,7 @@ impl Placer for Auto {
     }
 
     fn place(&self, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError> {
-        place(self.name(), Means::Both, problem, budget)
+        place(self.name(), SearchMethods::Both, problem, budget)
     }
 }
 
@@ -57,7 +57,7 @@ impl Placer for Sweep {
     }
 
     fn place(&self, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError> {
-        place(self.name(), Means::Sweeps, problem, budget)
+        place(self.name(), SearchMethods::Sweeps, problem, budget)
     }
 }
 
@@ -67,7 +67,7 @@ impl Placer for Walk {
     }
 
     fn place(&self, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError> {
-        place(self.name(), Means::Walk, problem, budget)
+        place(self.name(), SearchMethods::Walk, problem, budget)
     }
 }
 
@@ -87,7 +87,12 @@ fn effort(budget: &Budget, end: Deadline) -> usize {
     most.min(BOUND_MOST) as usize
 }
 
-fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result<Placement, PlaceError> {
+fn place(
+    name: &str,
+    methods: SearchMethods,
+    problem: &Problem,
+    budget: &Budget,
+) -> Result<Placement, PlaceError> {
     let clock = Deadline::new(budget);
     problem.require_placeable()?;
     let start = begin(name, problem, budget, clock)?;
@@ -97,12 +102,12 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
     let classes = if is_quick { None } else { Some(Classes::new(problem)) };
     let Some(classes) = classes.filter(|classes| are_affordable(problem, classes, end.left())) else {
         let (before, least) = (start.timed.makespan, quick_bound(problem));
-        let mut purse = Purse::new(budget, end, start.one);
-        let found = improve(problem, start.timed, least, means, budget, &mut purse);
+        let mut remaining = RemainingBudget::new(budget, end, start.one);
+        let found = improve(problem, start.timed, least, methods, budget, &mut remaining);
         // What was not improved has its times already.
         let timeline = start.timeline.filter(|_| found.makespan == before);
         let draft = Draft::new(&found.schedule, name, clock);
-        return Draft { moves: purse.spent, bound: Bound::Is(least), timeline, ..draft }.finish(problem);
+        return Draft { moves: remaining.spent, bound: Bound::Is(least), timeline, ..draft }.finish(problem);
     };
     let mut best = start.timed;
     let effort = effort(budget, end);
@@ -118,16 +123,16 @@ fn place(name: &str, means: Means, problem: &Problem, budget: &Budget) -> Result
         least = best.makespan;
     }
     let reserve = end.left().map_or(0.0, |left| left * BOUND_SHARE);
-    let mut purse = Purse::new(budget, end.sooner(reserve), start.one);
-    if means == Means::Both && !is_best(best.makespan, least) {
-        best = in_blocks(problem, best, budget, &mut purse);
+    let mut remaining = RemainingBudget::new(budget, end.sooner(reserve), start.one);
+    if methods == SearchMethods::Both && !is_best(best.makespan, least) {
+        best = in_blocks(problem, best, budget, &mut remaining);
     }
-    let found = improve(problem, best, least, means, budget, &mut purse);
+    let found = improve(problem, best, least, methods, budget, &mut remaining);
     if !is_best(found.makespan, least) {
         least = least.max(bounds.below(found.makespan, effort, &|| end.passed()));
     }
     let draft = Draft::new(&found.schedule, name, clock);
-    Draft { moves: purse.spent, bound: Bound::AtLeast(least), ..draft }.finish(problem)
+    Draft { moves: remaining.spent, bound: Bound::AtLeast(least), ..draft }.finish(problem)
 }
 
 /// The share of the budget that is spent on blocks of nodes, where that may pay.
@@ -137,9 +142,9 @@ const WORSE: f64 = 0.03;
 
 /// Improves a schedule of blocks of nodes before that of the nodes, if there are blocks and they do about as
 /// well.
-fn in_blocks(problem: &Problem, best: Timed, budget: &Budget, purse: &mut Purse) -> Timed {
-    let mut part = purse.share(IN_BLOCKS);
-    if part.moves < problem.node_count() as u64 || part.is_short_of(4.0 * Blocks.effort() * purse.one) {
+fn in_blocks(problem: &Problem, best: Timed, budget: &Budget, remaining: &mut RemainingBudget) -> Timed {
+    let mut part = remaining.share(IN_BLOCKS);
+    if part.moves < problem.node_count() as u64 || part.is_short_of(4.0 * Blocks.effort() * remaining.one) {
         return best;
     }
     let timer = part.timer("blocks");
@@ -148,9 +153,9 @@ fn in_blocks(problem: &Problem, best: Timed, budget: &Budget, purse: &mut Purse)
     };
     // Its times are not the answer's: nobody is told of them.
     let budget = Budget { watch: None, ..budget.clone() };
-    let found = improve(&coarse.problem, start, 0.0, Means::Both, &budget, &mut part);
-    purse.spend(part.spent);
-    let lifted = coarse.lift(problem, &found.schedule, &purse.timer("blocks")).ok();
+    let found = improve(&coarse.problem, start, 0.0, SearchMethods::Both, &budget, &mut part);
+    remaining.spend(part.spent);
+    let lifted = coarse.lift(problem, &found.schedule, &remaining.timer("blocks")).ok();
     lifted.filter(|lifted| lifted.makespan < best.makespan).unwrap_or(best)
 }
 

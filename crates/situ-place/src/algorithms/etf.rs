@@ -8,7 +8,7 @@ use super::{Constructive, Timed};
 use crate::error::PlaceError;
 use crate::partial::{Direction, Partial};
 use crate::problem::Problem;
-use crate::ranks::{Currency, upward};
+use crate::ranks::{RankCost, upward};
 use crate::timer::Timer;
 use smallvec::SmallVec;
 
@@ -42,7 +42,7 @@ impl Constructive for Etf {
     }
 
     fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
-        let rank = upward(problem, Currency::Mean);
+        let rank = upward(problem, RankCost::Mean);
         let mut waiting: Vec<u32> =
             (0..problem.node_count()).map(|n| problem.in_edges.row(n).len() as u32).collect();
         let urgent = |a: u32, b: u32| rank[b as usize].total_cmp(&rank[a as usize]).then(a.cmp(&b));

@@ -8,7 +8,7 @@ use super::{Best, Constructive, Timed};
 use crate::error::PlaceError;
 use crate::list;
 use crate::problem::Problem;
-use crate::ranks::{Currency, upward};
+use crate::ranks::{RankCost, upward};
 use crate::timer::Timer;
 
 /// From this many nodes on, one ranking must do.
@@ -29,10 +29,10 @@ impl Constructive for Heft {
     fn schedule(&self, problem: &Problem, share: f64, timer: &Timer) -> Result<Timed, PlaceError> {
         let mut best = Best::default();
         let large = problem.node_count() > LARGE;
-        for &currency in
-            if large { &[Currency::Mean][..] } else { &[Currency::Mean, Currency::Slots, Currency::Best] }
+        for &rank_cost in
+            if large { &[RankCost::Mean][..] } else { &[RankCost::Mean, RankCost::Slots, RankCost::Best] }
         {
-            let rank = upward(problem, currency);
+            let rank = upward(problem, rank_cost);
             let list = list::in_a_hurry(problem, |n| rank[n], share, timer);
             // What others may do without is due from this one: an answer, however late.
             best.offer(list.and_then(|list| Timed::new(problem, list.schedule(), &Timer::never())));

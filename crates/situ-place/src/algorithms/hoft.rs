@@ -10,7 +10,7 @@ use crate::orders::towards;
 use crate::partial::{Direction, Partial};
 use crate::placement::Schedule;
 use crate::problem::Problem;
-use crate::ranks::{Currency, upward};
+use crate::ranks::{RankCost, upward};
 use crate::timer::Timer;
 
 /// From this many nodes on, one ranking must do.
@@ -37,7 +37,7 @@ impl Constructive for Hoft {
         };
         offer(&by_ratio(problem, &table));
         if problem.node_count() <= LARGE && !timer.is_over() {
-            offer(&upward(problem, Currency::Slots));
+            offer(&upward(problem, RankCost::Slots));
         }
         best.get(Constructive::name(self))
     }

@@ -9,7 +9,7 @@ use crate::error::PlaceError;
 use crate::list::{self, Penalties};
 use crate::partial::Direction;
 use crate::problem::Problem;
-use crate::ranks::{Currency, upward};
+use crate::ranks::{RankCost, upward};
 use crate::sweep::slots;
 use crate::timer::Timer;
 
@@ -36,8 +36,8 @@ impl Constructive for Prices {
         let mut best = Best::default();
         let large = problem.node_count() > LARGE;
         let weights = if large { &WEIGHTS[1..2] } else { &WEIGHTS[..] };
-        for &currency in if large { &[Currency::Mean][..] } else { &[Currency::Mean, Currency::Best] } {
-            let rank = upward(problem, currency);
+        for &rank_cost in if large { &[RankCost::Mean][..] } else { &[RankCost::Mean, RankCost::Best] } {
+            let rank = upward(problem, rank_cost);
             for weight in weights {
                 let penalties = Penalties { table: &table, weight: weight * slots };
                 let list = list::schedule(

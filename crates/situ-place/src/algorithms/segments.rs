@@ -12,7 +12,7 @@ use crate::orders::{UnitGraph, by_key, units_of};
 use crate::placement::Schedule;
 use crate::problem::Problem;
 use crate::random::Random;
-use crate::ranks::{Currency, tails, upward};
+use crate::ranks::{RankCost, tails, upward};
 use crate::timer::Timer;
 
 /// Longer sequences are first cut into this many blocks of neighbours.
@@ -50,7 +50,7 @@ impl Constructive for Segments {
 pub(crate) fn sequences(problem: &Problem, random: u64) -> Vec<Vec<u32>> {
     let graph = UnitGraph::new(problem);
     let mut list = vec![graph.depth_first(None), units_of(problem, &problem.order)];
-    let rank = upward(problem, Currency::Mean);
+    let rank = upward(problem, RankCost::Mean);
     list.push(units_of(problem, &by_key(problem, |n| rank[n])));
     let few = if problem.node_count() > 2000 { 0 } else { random };
     for stream in 0..few {

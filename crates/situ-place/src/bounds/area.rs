@@ -67,7 +67,7 @@ pub(super) fn bound(problem: &Problem, classes: &Classes, paths: &Paths) -> f64 
 }
 
 /// Node × device → by how much the area bound grows when the node is there and not where it is cheapest at
-/// the best prices; infinite where it can't run.
+/// the best prices (the multipliers of the area bound's Lagrangian); infinite where it can't run.
 pub(crate) fn reduced_costs(
     problem: &Problem,
     classes: &Classes,

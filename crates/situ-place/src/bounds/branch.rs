@@ -9,7 +9,7 @@
 //! Promised: true if it says so. It may say no for want of effort, or since forks alone don't tell.
 
 use super::Classes;
-use super::company::Company;
+use super::earliest_start::EarliestStart;
 use super::forks::Fork;
 use super::paths::Paths;
 use crate::partial::Direction;
@@ -31,7 +31,7 @@ pub(super) fn refutes(
     if problem.node_count() > MOST_NODES {
         return false;
     }
-    let company = Company::new(problem, classes, Direction::Forward, paths.costs());
+    let earliest = EarliestStart::new(problem, classes, Direction::Forward, paths.costs());
     let mut place = vec![0; problem.node_count()];
     for (i, &node) in problem.order.iter().enumerate() {
         place[node as usize] = i;
@@ -39,7 +39,7 @@ pub(super) fn refutes(
     let forks = problem.order.iter().copied().filter(|&n| problem.readers.row(n as usize).len() > 1);
     let forks = forks.collect();
     let changed = vec![false; problem.node_count()];
-    let mut branch = Branch { problem, company, tails: paths.tails(), place, forks, changed, limit, effort };
+    let mut branch = Branch { problem, earliest, tails: paths.tails(), place, forks, changed, limit, effort };
     let mut known = paths.heads().to_vec();
     branch.changed.fill(true);
     !branch.settle(&mut known, 0) || branch.refutes(0, known)
@@ -47,7 +47,7 @@ pub(super) fn refutes(
 
 struct Branch<'a> {
     problem: &'a Problem,
-    company: Company<'a>,
+    earliest: EarliestStart<'a>,
     tails: &'a [f64],
     place: Vec<usize>,
     forks: Vec<u32>,
@@ -62,12 +62,12 @@ impl Branch<'_> {
     fn refutes(&mut self, from: usize, mut known: Vec<f64>) -> bool {
         for i in from..self.forks.len() {
             let node = self.forks[i] as usize;
-            let fork = Fork::new(&self.company, node, |_| true);
+            let fork = Fork::new(&self.earliest, node, |_| true);
             let mut states: Vec<Vec<f64>> = Vec::new();
             let mut is_irrelevant = false;
-            for case in fork.cases(&self.company, &known) {
+            for case in fork.cases(&self.earliest, &known) {
                 let mut next = known.clone();
-                if !fork.assume(&self.company, &mut next, case) || !self.follow(&known, &mut next, node) {
+                if !fork.assume(&self.earliest, &mut next, case) || !self.follow(&known, &mut next, node) {
                     continue;
                 }
                 is_irrelevant = next == known;
@@ -78,7 +78,7 @@ impl Branch<'_> {
                     states.retain(|state| !is_nowhere_later(&next, state));
                     states.push(next);
                 }
-                if self.company.looked > self.effort {
+                if self.earliest.looked > self.effort {
                     return false;
                 }
             }
@@ -97,7 +97,7 @@ impl Branch<'_> {
     /// What follows for the nodes after a fork from what is assumed of its readers; false if some node would
     /// be late.
     fn follow(&mut self, known: &[f64], next: &mut [f64], fork: usize) -> bool {
-        let count = self.company.classes();
+        let count = self.earliest.classes();
         for &reader in self.problem.readers.row(fork) {
             let row = reader as usize * count..(reader as usize + 1) * count;
             self.changed[reader as usize] = known[row.clone()] != next[row];
@@ -107,7 +107,7 @@ impl Branch<'_> {
 
     /// As [`follow`](Branch::follow), from a place in the order on, for nodes that have changed or read such.
     fn settle(&mut self, known: &mut [f64], from: usize) -> bool {
-        let count = self.company.classes();
+        let count = self.earliest.classes();
         let mut is_possible = true;
         for i in from..self.problem.order.len() {
             let node = self.problem.order[i] as usize;
@@ -120,11 +120,11 @@ impl Branch<'_> {
             let mut somewhere = false;
             for k in 0..count {
                 let at = node * count + k;
-                let seconds = self.company.cost(node, k);
+                let seconds = self.earliest.cost(node, k);
                 if !(known[at] + seconds).is_finite() {
                     continue;
                 }
-                let start = known[at].max(self.company.least(known, node, k));
+                let start = known[at].max(self.earliest.least(known, node, k));
                 let is_late = start + seconds + self.tails[at] > self.limit;
                 self.changed[node] |= is_late || start > known[at];
                 known[at] = if is_late { f64::INFINITY } else { start };

@@ -3,13 +3,13 @@
 //! Whatever the schedule, the node is on a device of some class, and of its readers that are on that very
 //! device one is the first: on a device with one slot the others there wait until that one is done, and
 //! readers elsewhere wait for a copy. Each such case is followed through what comes after the node, as
-//! [`Company`] has it, and what holds in every case holds. The effect on any one reader is nothing, since it
-//! may be the first: it is where ways from several readers meet again that all cases are dear. Backward the
-//! same is true of a node's inputs, of which one is the last.
+//! [`EarliestStart`] has it, and what holds in every case holds. The effect on any one reader is nothing,
+//! since it may be the first: it is where ways from several readers meet again that all cases are dear.
+//! Backward the same is true of a node's inputs, of which one is the last.
 //!
 //! Promised: a true bound. Left to others: what it is used for ([`paths`](super::paths)).
 
-use super::company::Company;
+use super::earliest_start::EarliestStart;
 use crate::partial::Direction;
 
 /// How far ways are followed, in nodes.
@@ -18,18 +18,18 @@ const REGION: usize = 96;
 const MOST_READERS: usize = 40;
 
 /// Raises what is `known` of each node and class, until so much has been looked at.
-pub(super) fn raise(company: &mut Company<'_>, order: &[u32], known: &mut [f64], effort: usize) {
-    let mut forks = Forks::new(company, order);
-    let end = company.looked + effort;
+pub(super) fn raise(earliest: &mut EarliestStart<'_>, order: &[u32], known: &mut [f64], effort: usize) {
+    let mut forks = Forks::new(earliest, order);
+    let end = earliest.looked + effort;
     for &node in order {
-        if company.looked >= end {
+        if earliest.looked >= end {
             break;
         }
         let node = node as usize;
-        forks.again(company, known, node);
-        if (2..=MOST_READERS).contains(&company.after(node).len()) {
-            forks.find_region(company, order, node);
-            forks.follow(company, known, node);
+        forks.again(earliest, known, node);
+        if (2..=MOST_READERS).contains(&earliest.after(node).len()) {
+            forks.find_region(earliest, order, node);
+            forks.follow(earliest, known, node);
         }
     }
 }
@@ -47,13 +47,13 @@ struct Forks {
 }
 
 impl Forks {
-    fn new(company: &Company<'_>, order: &[u32]) -> Forks {
+    fn new(earliest: &EarliestStart<'_>, order: &[u32]) -> Forks {
         let mut place = vec![0; order.len()];
         for (i, &node) in order.iter().enumerate() {
             place[node as usize] = i as u32;
         }
         Forks {
-            classes: company.classes(),
+            classes: earliest.classes(),
             place,
             in_region: vec![0; order.len()],
             region: Vec::new(),
@@ -63,24 +63,24 @@ impl Forks {
     }
 
     /// What follows from what is known of the nodes before it.
-    fn again(&mut self, company: &mut Company<'_>, known: &mut [f64], node: usize) {
+    fn again(&mut self, earliest: &mut EarliestStart<'_>, known: &mut [f64], node: usize) {
         for k in 0..self.classes {
             let at = node * self.classes + k;
-            if company.cost(node, k).is_finite() && known[at].is_finite() {
-                known[at] = known[at].max(company.least(known, node, k));
+            if earliest.cost(node, k).is_finite() && known[at].is_finite() {
+                known[at] = known[at].max(earliest.least(known, node, k));
             }
         }
     }
 
     /// The nodes after a fork, until all ways from it have met again.
-    fn find_region(&mut self, company: &Company<'_>, order: &[u32], fork: usize) {
+    fn find_region(&mut self, earliest: &EarliestStart<'_>, order: &[u32], fork: usize) {
         let mark = fork as u32 + 1;
         self.region.clear();
         self.in_region[fork] = mark;
-        let mut open = company.after(fork).len();
+        let mut open = earliest.after(fork).len();
         let begin = self.place[fork] as usize + 1;
         for &node in order[begin..].iter().take(4 * REGION) {
-            let from = company.before(node as usize).iter().map(|&e| company.ends(e).0);
+            let from = earliest.before(node as usize).iter().map(|&e| earliest.ends(e).0);
             let ways = from.filter(|&f| self.in_region[f] == mark).count();
             if ways == 0 {
                 continue;
@@ -91,12 +91,12 @@ impl Forks {
             if open == 0 || self.region.len() == REGION {
                 break;
             }
-            open += company.after(node as usize).len();
+            open += earliest.after(node as usize).len();
         }
     }
 
     /// Follows all cases of a fork through its region.
-    fn follow(&mut self, company: &mut Company<'_>, known: &mut [f64], fork: usize) {
+    fn follow(&mut self, earliest: &mut EarliestStart<'_>, known: &mut [f64], fork: usize) {
         let count = self.classes;
         let cells = self.region.iter().flat_map(|&n| (0..count).map(move |k| n as usize * count + k));
         let cells: Vec<usize> = cells.collect();
@@ -106,13 +106,13 @@ impl Forks {
         self.least.resize(cells.len(), f64::INFINITY);
         // Of readers beyond the region nothing is assumed: what is not in it is not restored.
         let is_near = |reader: usize| self.in_region[reader] == fork as u32 + 1;
-        let fork = Fork::new(company, fork, is_near);
+        let fork = Fork::new(earliest, fork, is_near);
         let mut any = false;
-        for case in fork.cases(company, known) {
-            if fork.assume(company, known, case) {
+        for case in fork.cases(earliest, known) {
+            if fork.assume(earliest, known, case) {
                 any = true;
                 for i in 0..self.region.len() {
-                    self.again(company, known, self.region[i] as usize);
+                    self.again(earliest, known, self.region[i] as usize);
                 }
                 for (least, &at) in self.least.iter_mut().zip(&cells) {
                     *least = least.min(known[at]);
@@ -155,20 +155,20 @@ pub(super) struct Case {
 }
 
 impl Fork {
-    pub(super) fn new(company: &Company<'_>, node: usize, is_near: impl Fn(usize) -> bool) -> Fork {
-        let readers = company.after(node).iter().map(|&e| (e, company.ends(e).1));
+    pub(super) fn new(earliest: &EarliestStart<'_>, node: usize, is_near: impl Fn(usize) -> bool) -> Fork {
+        let readers = earliest.after(node).iter().map(|&e| (e, earliest.ends(e).1));
         let readers: Vec<(u32, usize)> = readers.filter(|r| is_near(r.1)).collect();
-        Fork { node, is_whole: readers.len() == company.after(node).len(), readers }
+        Fork { node, is_whole: readers.len() == earliest.after(node).len(), readers }
     }
 
     /// All cases: one of them holds, whatever the schedule.
-    pub(super) fn cases(&self, company: &Company<'_>, known: &[f64]) -> Vec<Case> {
-        let count = company.classes();
+    pub(super) fn cases(&self, earliest: &EarliestStart<'_>, known: &[f64]) -> Vec<Case> {
+        let count = earliest.classes();
         let mut cases = Vec::new();
         for home in 0..count {
-            if (known[self.node * count + home] + company.cost(self.node, home)).is_finite() {
+            if (known[self.node * count + home] + earliest.cost(self.node, home)).is_finite() {
                 // With several slots nobody waits for a turn.
-                if company.slots(home) == 1 {
+                if earliest.slots(home) == 1 {
                     cases.extend(self.readers.iter().map(|&(_, reader)| Case { home, first: Some(reader) }));
                 }
                 cases.push(Case { home, first: None });
@@ -178,18 +178,18 @@ impl Fork {
     }
 
     /// Raises what is known of the readers as a case has it; false if it can't be.
-    pub(super) fn assume(&self, company: &Company<'_>, known: &mut [f64], case: Case) -> bool {
-        let count = company.classes();
-        let done = known[self.node * count + case.home] + company.cost(self.node, case.home);
+    pub(super) fn assume(&self, earliest: &EarliestStart<'_>, known: &mut [f64], case: Case) -> bool {
+        let count = earliest.classes();
+        let done = known[self.node * count + case.home] + earliest.cost(self.node, case.home);
         for &(edge, reader) in &self.readers {
             let mut possible = false;
-            for k in (0..count).filter(|&k| company.cost(reader, k).is_finite()) {
+            for k in (0..count).filter(|&k| earliest.cost(reader, k).is_finite()) {
                 let beside =
-                    if k == case.home { self.beside(company, done, case, reader) } else { f64::INFINITY };
-                let elsewhere = if case.first == Some(reader) || company.is_bound(edge) {
+                    if k == case.home { self.beside(earliest, done, case, reader) } else { f64::INFINITY };
+                let elsewhere = if case.first == Some(reader) || earliest.is_bound(edge) {
                     f64::INFINITY
                 } else {
-                    done + company.copy(edge, case.home, k)
+                    done + earliest.copy(edge, case.home, k)
                 };
                 let at = reader * count + k;
                 known[at] = known[at].max(beside.min(elsewhere));
@@ -203,14 +203,14 @@ impl Fork {
     }
 
     /// When a reader can start that is on the fork's device.
-    fn beside(&self, company: &Company<'_>, done: f64, case: Case, reader: usize) -> f64 {
+    fn beside(&self, earliest: &EarliestStart<'_>, done: f64, case: Case, reader: usize) -> f64 {
         // What costs nothing needs no slot.
-        if company.slots(case.home) > 1 || company.cost(reader, case.home) <= 0.0 {
+        if earliest.slots(case.home) > 1 || earliest.cost(reader, case.home) <= 0.0 {
             return done;
         }
         match case.first {
             Some(first) if first == reader => done,
-            Some(first) => done + company.cost(first, case.home),
+            Some(first) => done + earliest.cost(first, case.home),
             // The first may be one of which nothing is assumed.
             None if !self.is_whole => done,
             None => f64::INFINITY,

@@ -1,7 +1,7 @@
 //! The longest way through the graph, with every node on whatever device makes it shortest.
 
 use super::Classes;
-use super::company::Company;
+use super::earliest_start::EarliestStart;
 use super::forks;
 use crate::partial::Direction;
 use crate::problem::Problem;
@@ -27,7 +27,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Paths that look around each node as [`Company`] does, or at its neighbours alone.
+    /// Paths that look around each node as [`EarliestStart`] does, or at its neighbours alone.
     pub(super) fn new(problem: &Problem, classes: &Classes, look: Look) -> Paths {
         let (nodes, count) = (problem.node_count(), classes.len());
         let mut cost = vec![f64::INFINITY; nodes * count];
@@ -54,12 +54,12 @@ impl Paths {
     fn find(&self, problem: &Problem, classes: &Classes, direction: Direction, look: Look) -> Vec<f64> {
         let count = self.classes;
         let mut known = vec![0.0; self.cost.len()];
-        let mut company = Company::new(problem, classes, direction, &self.cost);
+        let mut earliest = EarliestStart::new(problem, classes, direction, &self.cost);
         let mut find = |node: u32| {
             for k in (0..count).filter(|&k| self.allowed[node as usize * count + k]) {
                 known[node as usize * count + k] = match look {
-                    Look::Around => company.least(&known, node as usize, k),
-                    Look::Ahead => company.nearest(&known, node as usize, k),
+                    Look::Around => earliest.least(&known, node as usize, k),
+                    Look::Ahead => earliest.nearest(&known, node as usize, k),
                 };
             }
         };
@@ -75,8 +75,8 @@ impl Paths {
                 Direction::Forward => &mut self.head,
                 Direction::Backward => &mut self.tail,
             };
-            let mut company = Company::new(problem, classes, direction, &self.cost);
-            forks::raise(&mut company, &forks::order_of(&problem.order, direction), known, effort / 2);
+            let mut earliest = EarliestStart::new(problem, classes, direction, &self.cost);
+            forks::raise(&mut earliest, &forks::order_of(&problem.order, direction), known, effort / 2);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::allowed::{self, Facts};
 use super::edges::{check_out_edges, sent, topological};
 use super::routes::LinkRow;
-use super::{Csr, EdgeRow, NONE, NodeRow, PriceBook, Problem, Requests, ResidentRow, Routes, Unit, least};
+use super::{CopyPrices, Csr, EdgeRow, NONE, NodeRow, Problem, Requests, ResidentRow, Routes, Unit, least};
 use crate::error::GraphError;
 use crate::machine::{Device, Link};
 use crate::{DeviceIndex, NodeIndex};
@@ -425,9 +425,9 @@ impl ProblemBuilder {
         rows.collect()
     }
 
-    fn price_book(&self, kinds: &[String]) -> Result<PriceBook, GraphError> {
+    fn price_book(&self, kinds: &[String]) -> Result<CopyPrices, GraphError> {
         let count = self.devices.len();
-        let mut book = PriceBook::new(count);
+        let mut book = CopyPrices::new(count);
         for keys in &self.patterns {
             // The more exact key wins: name over kind, the source's before the destination's.
             let weight = |side: &Side| u32::from(matches!(side, Side::Device(_)));

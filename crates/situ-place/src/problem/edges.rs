@@ -1,6 +1,6 @@
 //! What edges must be, and what follows from them: an order, and what each node sends.
 
-use super::{Csr, EdgeRow, NONE, PriceBook, Sent};
+use super::{CopyPrices, Csr, EdgeRow, NONE, Sent};
 use crate::error::GraphError;
 
 /// Checks that no two edges join the same nodes, and that a node's edges are priced all or none.
@@ -30,7 +30,7 @@ pub(super) fn check_out_edges(edges: &[EdgeRow], out_edges: &Csr, nodes: usize) 
 }
 
 /// What the readers of a node ask for, from the edges that leave it.
-pub(super) fn sent(edges: &[EdgeRow], row: &[u32], prices: &PriceBook) -> Sent {
+pub(super) fn sent(edges: &[EdgeRow], row: &[u32], prices: &CopyPrices) -> Sent {
     let Some((&first, rest)) = row.split_first() else {
         return Sent { bytes: 0.0, price: NONE, uniform: true };
     };

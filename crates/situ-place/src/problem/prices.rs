@@ -8,7 +8,7 @@ use crate::machine::Device;
 use std::collections::{BTreeMap, HashMap};
 
 #[derive(Clone, Default)]
-pub(crate) struct PriceBook {
+pub(crate) struct CopyPrices {
     devices: usize,
     /// Per pattern: device × device → place in the row, or [`NONE`].
     patterns: Vec<Vec<u32>>,
@@ -19,9 +19,9 @@ pub(crate) struct PriceBook {
     values: Vec<f64>,
 }
 
-impl PriceBook {
-    pub(crate) fn new(devices: usize) -> PriceBook {
-        PriceBook { devices, ..PriceBook::default() }
+impl CopyPrices {
+    pub(crate) fn new(devices: usize) -> CopyPrices {
+        CopyPrices { devices, ..CopyPrices::default() }
     }
 
     pub(crate) fn add_pattern(&mut self, pattern: Vec<u32>) -> u32 {

@@ -41,14 +41,14 @@ impl Life {
 
 /// A buffer to place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lived {
+pub(crate) struct ArenaBuffer {
     pub(crate) bytes: usize,
     /// `None`: alive from the first step of the plan to its last.
     pub(crate) life: Option<Life>,
 }
 
-impl Lived {
-    fn overlaps(&self, other: &Lived) -> bool {
+impl ArenaBuffer {
+    fn overlaps(&self, other: &ArenaBuffer) -> bool {
         match (&self.life, &other.life) {
             (Some(a), Some(b)) => !a.is_over_before(b) && !b.is_over_before(a),
             _ => true,
@@ -60,8 +60,12 @@ impl Lived {
 /// lowest offset where it fits between those it overlaps with. The arena is made of chunks of `chunk` bytes
 /// (the largest block a device gives), and no buffer lies across two of them; one that is larger than a chunk
 /// has no place, and its number is the error.
-pub(crate) fn pack(buffers: &[Lived], alignment: usize, chunk: usize) -> Result<(Vec<usize>, usize), usize> {
-    let size = |b: &Lived| b.bytes.max(1).next_multiple_of(alignment);
+pub(crate) fn pack(
+    buffers: &[ArenaBuffer],
+    alignment: usize,
+    chunk: usize,
+) -> Result<(Vec<usize>, usize), usize> {
+    let size = |b: &ArenaBuffer| b.bytes.max(1).next_multiple_of(alignment);
     if let Some(over) = buffers.iter().position(|b| b.bytes > chunk || size(b) > chunk) {
         return Err(over);
     }
@@ -100,15 +104,15 @@ pub(crate) fn pack(buffers: &[Lived], alignment: usize, chunk: usize) -> Result<
 mod tests {
     use super::*;
 
-    fn lived(bytes: usize, lane: usize, first: usize, last: usize) -> Lived {
+    fn lived(bytes: usize, lane: usize, first: usize, last: usize) -> ArenaBuffer {
         let known = SmallVec::from_slice(&[0, 0]);
         let last = SmallVec::from_slice(&[(lane, last)]);
-        Lived { bytes, life: Some(Life { first: (lane, first), known, last }) }
+        ArenaBuffer { bytes, life: Some(Life { first: (lane, first), known, last }) }
     }
 
     #[test]
     fn a_chain_needs_two_buffers_however_long_it_is() {
-        let chain: Vec<Lived> = (0..100).map(|i| lived(64, 0, i, i + 1)).collect();
+        let chain: Vec<ArenaBuffer> = (0..100).map(|i| lived(64, 0, i, i + 1)).collect();
         assert_eq!(pack(&chain, 64, 1 << 20).unwrap().1, 128);
     }
 
@@ -123,7 +127,7 @@ mod tests {
 
     #[test]
     fn buffers_of_different_lanes_and_shared_ones_never_share_memory() {
-        let buffers = [lived(64, 0, 0, 1), lived(64, 1, 5, 6), Lived { bytes: 64, life: None }];
+        let buffers = [lived(64, 0, 0, 1), lived(64, 1, 5, 6), ArenaBuffer { bytes: 64, life: None }];
         let (offsets, total) = pack(&buffers, 64, 1 << 20).unwrap();
         assert_eq!(total, 192);
         let mut sorted = offsets.clone();
@@ -156,12 +160,12 @@ mod tests {
             (seed >> 33) % n
         };
         for _ in 0..200 {
-            let buffers: Vec<Lived> = (0..next(30))
+            let buffers: Vec<ArenaBuffer> = (0..next(30))
                 .map(|_| {
                     let first = next(20) as usize;
                     let bytes = 1 + next(500) as usize;
                     match next(5) {
-                        0 => Lived { bytes, life: None },
+                        0 => ArenaBuffer { bytes, life: None },
                         _ => lived(bytes, next(2) as usize, first, first + next(8) as usize),
                     }
                 })

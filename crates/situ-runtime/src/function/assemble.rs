@@ -1,10 +1,10 @@
 //! Lanes, waits and offsets: from drafts to a plan that can be run.
 
-use super::arena::{Known, Life, Lived, pack};
+use super::arena::{ArenaBuffer, Known, Life, pack};
 use super::depends::Dependencies;
 use super::in_place;
 use super::lower::{Draft, Lowered};
-use super::plan::{Action, Buffer, DeviceIndex, Lane, LaneIndex, Memory, Plan, Step, Yield};
+use super::plan::{Action, Buffer, DeviceIndex, Lane, LaneIndex, Memory, Plan, PlanOutput, Step};
 use crate::logical::LogicalDevice;
 use situ_core::error::TooLarge;
 use situ_core::reason::Excess;
@@ -25,7 +25,7 @@ enum LaneKey {
 
 /// How steps are dealt to lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Dealt {
+pub(crate) enum LaneAssignment {
     /// To lanes for each device and its copies; a CPU runs at most so many steps at once.
     ByDevice(usize),
     /// All to one lane, which is part of a lane of another plan.
@@ -38,7 +38,7 @@ pub(crate) fn assemble(
     lowered: Lowered,
     graph: &Graph,
     assignment: &[(DeviceIndex, Reason)],
-    dealt: Dealt,
+    dealt: LaneAssignment,
 ) -> Result<Plan> {
     let Lowered { mut buffers, drafts, mut outputs, mut updates } = lowered;
     let mut lanes: Vec<Lane> = Vec::new();
@@ -54,8 +54,8 @@ pub(crate) fn assemble(
     let (drafts, sent) = ask_ahead(drafts, devices, &buffers);
     for (number, draft) in drafts.into_iter().enumerate() {
         let key = match dealt {
-            Dealt::Together => LaneKey::Device(0, 0),
-            Dealt::ByDevice(width) => choose_lane(&draft, devices, &buffers, &written, &busy, width),
+            LaneAssignment::Together => LaneKey::Device(0, 0),
+            LaneAssignment::ByDevice(width) => choose_lane(&draft, devices, &buffers, &written, &busy, width),
         };
         *busy.entry(key).or_default() += draft.seconds;
         let next = lanes.len();
@@ -109,8 +109,8 @@ pub(crate) fn assemble(
             arenas.push(Vec::new());
             continue;
         }
-        let lives: Vec<Lived> =
-            inside.iter().map(|&b| Lived { bytes: buffers[b].bytes, life: lives[b].clone() }).collect();
+        let lives: Vec<ArenaBuffer> =
+            inside.iter().map(|&b| ArenaBuffer { bytes: buffers[b].bytes, life: lives[b].clone() }).collect();
         let (alignment, chunk) =
             device.device().map_or((64, usize::MAX / 2), |d| (d.alignment(), d.max_block()));
         let packed = pack(&lives, alignment, chunk);
@@ -140,7 +140,7 @@ pub(crate) fn assemble(
     let mut sources = depends.of(ends.map(|value| value.node)).sources;
     let late = late_of.into_values().flatten().filter(|made| !sources.contains(made)).collect::<Vec<_>>();
     sources.extend(late);
-    let result = |operand, value: Value| Yield { operand, reason: assignment[value.node.index()].1 };
+    let result = |operand, value: Value| PlanOutput { operand, reason: assignment[value.node.index()].1 };
     let outputs = outputs.into_iter();
     let outputs =
         outputs.map(|(operand, value)| (result(operand, value), depends.of([value.node]))).collect();
@@ -149,7 +149,7 @@ pub(crate) fn assemble(
     // the middle of another lane.
     let steps = || lanes.iter().flat_map(|lane| &lane.steps);
     let reaches = |step: &Step| step.action.nested().any(|n| n.plan.used.iter().any(|d| *d != step.device));
-    let holds = dealt != Dealt::Together && !steps().any(reaches);
+    let holds = dealt != LaneAssignment::Together && !steps().any(reaches);
     let inner: Vec<DeviceIndex> =
         steps().flat_map(|s| s.action.nested().flat_map(|n| n.plan.used.clone())).collect();
     for (key, &lane) in &keys {
@@ -234,7 +234,7 @@ fn ask_ahead(
         }
         *place = Some(sent);
         let ask = Draft {
-            action: Action::Ask { from: *from, to: *to, number: *number, sent },
+            action: Action::BeginDownload { from: *from, to: *to, number: *number, sent },
             device: source,
             node: draft.node,
             source: draft.source,
@@ -259,7 +259,7 @@ fn choose_lane(
     busy: &HashMap<LaneKey, f64>,
     width: usize,
 ) -> LaneKey {
-    if let Action::Ask { .. } = &draft.action {
+    if let Action::BeginDownload { .. } = &draft.action {
         return LaneKey::Device(draft.device, 0);
     }
     if let Action::Copy { from, .. } = &draft.action {

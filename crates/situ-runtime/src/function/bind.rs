@@ -1,16 +1,16 @@
 //! The memory of one call: arenas, tensors of its own, and what it was given.
 
-use super::plan::{BufferIndex, Depends, DeviceIndex, Memory, Operand, Plan, Yield};
+use super::plan::{BufferIndex, Depends, DeviceIndex, Memory, Operand, Plan, PlanOutput};
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{await_checks, open_checks, verdict};
 use situ_core::{Error, Reason, Result, Shape, TensorType};
-use situ_device::{Arg, Arriving, Check, Region};
+use situ_device::{Arg, Check, PendingDownload, Region};
 use situ_ir::Op;
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Bytes on their way to the host, once they were asked for.
-type Sent = Option<Box<dyn Arriving>>;
+type Sent = Option<Box<dyn PendingDownload>>;
 
 /// A check, and the device that knows how it comes out.
 type Kept = (DeviceIndex, Arc<Check>);
@@ -134,12 +134,12 @@ impl<'c> Frame<'c> {
     }
 
     /// Keeps bytes that are on their way; `None`: they have arrived.
-    pub(crate) fn keep_sent(&self, place: usize, bytes: Option<Box<dyn Arriving>>) {
+    pub(crate) fn keep_sent(&self, place: usize, bytes: Option<Box<dyn PendingDownload>>) {
         *self.sent[place].lock().unwrap_or_else(|p| p.into_inner()) = bytes;
     }
 
     /// What was kept there.
-    pub(crate) fn take_sent(&self, place: usize) -> Option<Box<dyn Arriving>> {
+    pub(crate) fn take_sent(&self, place: usize) -> Option<Box<dyn PendingDownload>> {
         self.sent[place].lock().unwrap_or_else(|p| p.into_inner()).take()
     }
 
@@ -180,7 +180,7 @@ impl<'c> Frame<'c> {
     }
 
     /// A result with what it depends on: its own checks, and those of what it was made of.
-    pub(crate) fn result(&self, result: &Yield, depends: &Depends) -> Result<DeviceTensor> {
+    pub(crate) fn result(&self, result: &PlanOutput, depends: &Depends) -> Result<DeviceTensor> {
         let mut tensor = self.value(result)?;
         for &source in &depends.sources {
             if let Some(given) = self.given(source)
@@ -195,7 +195,7 @@ impl<'c> Frame<'c> {
     }
 
     /// A result that depends on nothing that is open.
-    pub(crate) fn value(&self, result: &Yield) -> Result<DeviceTensor> {
+    pub(crate) fn value(&self, result: &PlanOutput) -> Result<DeviceTensor> {
         self.tensor(&result.operand, result.reason)
     }
 }

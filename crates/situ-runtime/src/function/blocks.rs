@@ -4,7 +4,7 @@
 //! elsewhere run where they were asked for, or fall back, by the rules for any op of a function; all others
 //! run where the node is. Its steps are one lane.
 
-use super::candidates::{Candidates, Scene, can_run, is_view};
+use super::candidates::{CandidateContext, Candidates, can_run, is_view};
 use super::plan::{Action, DeviceIndex, Nested, Plan};
 use situ_core::{Reason, Result};
 use situ_ir::{Content, Graph, Node, NodeId};
@@ -21,7 +21,7 @@ pub(super) fn blocks(node: &Node) -> Vec<(&'static str, &Graph)> {
     }
 }
 
-impl Scene<'_> {
+impl CandidateContext<'_> {
     /// A device for every node of a block that belongs to a node on `device`, and why.
     pub(super) fn inside(&self, graph: &Graph, device: DeviceIndex) -> Result<Vec<(DeviceIndex, Reason)>> {
         let mut all: Vec<(DeviceIndex, Reason)> = Vec::with_capacity(graph.nodes().len());
@@ -113,7 +113,7 @@ impl Action {
         let pair = match self {
             Action::Cond { then, otherwise, .. } => Some([then, otherwise]),
             Action::While { condition, body, .. } => Some([condition, body]),
-            Action::Launch { .. } | Action::Ask { .. } | Action::Copy { .. } => None,
+            Action::Launch { .. } | Action::BeginDownload { .. } | Action::Copy { .. } => None,
         };
         pair.into_iter().flatten().map(|nested| &**nested)
     }

@@ -5,7 +5,7 @@ use super::costing::root;
 use crate::able;
 use crate::config::{Config, PlacementRule, Table};
 use crate::logical::LogicalDevice;
-use crate::policy::{self, Ask, Facts, Home, Lacking};
+use crate::policy::{self, Facts, Home, Lacking, PlacementQuery};
 use situ_core::{DType, DeviceId, Error, Reason, Request, Result, TensorType};
 use situ_ir::ops::Viewing;
 use situ_ir::{Content, Graph, Node, Op};
@@ -21,7 +21,7 @@ pub(crate) struct Candidates {
 }
 
 /// What finding candidates needs to know.
-pub(crate) struct Scene<'a> {
+pub(crate) struct CandidateContext<'a> {
     pub(crate) table: &'a Table,
     pub(crate) config: &'a Config,
     /// The scopes around the call: weaker than a node's own.
@@ -32,7 +32,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) movable: &'a [bool],
 }
 
-impl Scene<'_> {
+impl CandidateContext<'_> {
     /// What is asked of a node: its own scopes, inside those around the call.
     pub(crate) fn request(&self, node: &Node) -> Request {
         Request {
@@ -166,7 +166,8 @@ impl Scene<'_> {
             // Whatever its device lacks runs elsewhere, op by op.
             facts.ends = !request.spec.is_empty() || (0..facts.count()).all(|d| facts.able(d).is_err());
         }
-        let found = policy::decide(&Ask { home, ..Ask::new(&request, self.config) }, &facts)?;
+        let found =
+            policy::decide(&PlacementQuery { home, ..PlacementQuery::new(&request, self.config) }, &facts)?;
         Ok(Candidates { devices: found.devices.into_iter().map(|(d, ())| d).collect(), reason: found.reason })
     }
 }

@@ -5,7 +5,7 @@
 
 use super::announce::Announced;
 use super::blocks::each_block;
-use super::candidates::Scene;
+use super::candidates::CandidateContext;
 use super::compiled::{Blueprint, Compiled};
 use super::explain::places;
 use super::fit::{Fitting, homes_of, position};
@@ -49,22 +49,22 @@ pub struct Program<'a> {
     pub before: Option<&'a Compiled>,
     /// The same function compiled for other shapes of the same ranks, with the same captured tensors and
     /// variables: the first whose graph differs in sizes alone is where passes and placement go on from.
-    pub like: &'a [Like<'a>],
+    pub similar: &'a [SimilarVariant<'a>],
 }
 
 /// A function as it was compiled for other shapes.
 #[derive(Clone, Copy, Debug)]
-pub struct Like<'a> {
+pub struct SimilarVariant<'a> {
     /// The graph as it was traced.
     pub graph: &'a Graph,
     /// What became of it.
     pub compiled: &'a Compiled,
 }
 
-impl<'a> Like<'a> {
+impl<'a> SimilarVariant<'a> {
     /// The graph after the passes for the sizes of another traced graph; `None` if they must run for it.
-    fn resized(&self, graph: &Graph, epoch: u64) -> Option<Passed<'a>> {
-        let Like { graph: before, compiled } = *self;
+    fn resized(&self, graph: &Graph, epoch: u64) -> Option<OptimizedGraph<'a>> {
+        let SimilarVariant { graph: before, compiled } = *self;
         if compiled.epoch != epoch {
             return None;
         }
@@ -73,19 +73,19 @@ impl<'a> Like<'a> {
         if compiled.folded.iter().any(|&size| sizes.of(size) != Some(size)) {
             return None;
         }
-        Some(Passed {
+        Some(OptimizedGraph {
             graph: sizes.rename(&compiled.graph)?,
             captures: compiled.captures[..compiled.own].to_vec(),
             reports: compiled.reports.clone(),
             constants: compiled.constants,
             folded: compiled.folded.clone(),
-            like: Some(compiled),
+            similar: Some(compiled),
         })
     }
 }
 
 /// A graph after the passes.
-struct Passed<'a> {
+struct OptimizedGraph<'a> {
     graph: Graph,
     /// What the closure captured, and behind that what was computed of it.
     captures: Vec<DeviceTensor>,
@@ -95,16 +95,16 @@ struct Passed<'a> {
     /// Sizes that went into what was computed.
     folded: Vec<usize>,
     /// What it was compiled to for other shapes, where the passes did not run again.
-    like: Option<&'a Compiled>,
+    similar: Option<&'a Compiled>,
 }
 
 /// Where a program's arguments, variables and captured tensors are, by their positions in the table.
-struct Homes {
+struct SourceDevices {
     arguments: Vec<usize>,
     variables: Vec<usize>,
 }
 
-impl Homes {
+impl SourceDevices {
     /// Where each source node's tensor is, by node.
     fn of(&self, graph: &Graph, table: &Table, captures: &[DeviceTensor]) -> Result<Vec<Option<usize>>> {
         let captured = captures.iter().map(|t| position(table, t.device())).collect::<Result<Vec<_>>>()?;
@@ -122,7 +122,7 @@ impl Runtime {
     /// Compiles a program.
     pub fn compile(&self, program: &Program<'_>) -> Result<Compiled> {
         let epoch = self.inner.epoch();
-        let resized = program.like.iter().find_map(|like| like.resized(program.graph, epoch));
+        let resized = program.similar.iter().find_map(|similar| similar.resized(program.graph, epoch));
         if let Some(passed) = resized
             && let Some(compiled) = self.planned(program, passed, epoch)?
         {
@@ -135,7 +135,7 @@ impl Runtime {
     }
 
     /// Runs the passes.
-    fn passed(&self, program: &Program<'_>) -> Result<Passed<'static>> {
+    fn passed(&self, program: &Program<'_>) -> Result<OptimizedGraph<'static>> {
         let at = Caller::here();
         let captures = {
             let state = self.inner.state();
@@ -149,20 +149,25 @@ impl Runtime {
         let state = self.inner.state();
         let (graph, joined) = join(&state.table, &graph, program.passes, program.call)?;
         reports.extend(joined);
-        Ok(Passed { graph, captures, reports: reports.into(), constants, folded, like: None })
+        Ok(OptimizedGraph { graph, captures, reports: reports.into(), constants, folded, similar: None })
     }
 
     /// Places a graph and plans it. `None` where its passes ran for other sizes, for which other devices
     /// could run its ops: what they joined may not be what they would join now.
-    fn planned(&self, program: &Program<'_>, passed: Passed<'_>, epoch: u64) -> Result<Option<Compiled>> {
-        let Passed { graph, captures, reports, constants, folded, like } = passed;
+    fn planned(
+        &self,
+        program: &Program<'_>,
+        passed: OptimizedGraph<'_>,
+        epoch: u64,
+    ) -> Result<Option<Compiled>> {
+        let OptimizedGraph { graph, captures, reports, constants, folded, similar } = passed;
         let own = captures.len();
         let measured = program.before.map(|before| before.measured()).unwrap_or_default();
         let state = self.inner.state();
         let all = |ids: &[DeviceId]| {
             ids.iter().map(|id| position(&state.table, *id)).collect::<Result<Vec<usize>>>()
         };
-        let given = Homes { arguments: all(program.arguments)?, variables: all(program.variables)? };
+        let given = SourceDevices { arguments: all(program.arguments)?, variables: all(program.variables)? };
         let homes = given.of(&graph, &state.table, &captures)?;
         let variables = given.variables;
         // A variable is moved by who assigns it, and only where placement has its way.
@@ -171,28 +176,28 @@ impl Runtime {
             allowed && assigned(n) && state.config.rule != PlacementRule::Manual
         };
         let movable: Vec<bool> = program.movable.iter().enumerate().map(may_move).collect();
-        let scene = Scene {
+        let context = CandidateContext {
             table: &state.table,
             config: &state.config,
             call: program.call,
             homes: &homes,
             movable: &movable,
         };
-        let candidates = scene.candidates(&graph)?;
-        if like.is_some_and(|like| like.candidates != candidates) {
+        let candidates = context.candidates(&graph)?;
+        if similar.is_some_and(|similar| similar.candidates != candidates) {
             return Ok(None);
         }
         let mut fitting = Fitting {
             inner: &self.inner,
             state: &state,
-            scene: &scene,
+            context: &context,
             captures,
             replicas: Vec::new(),
             copies: 0,
             replicating: true,
             variables: &variables,
             measured: &measured,
-            start: like.map(|like| &like.prediction.placement),
+            start: similar.map(|similar| &similar.prediction.placement),
         };
         let (plan, placed) = fitting.planned(&graph, &candidates)?;
         let (plan, placed, captures) = match fitting.replicated() {
@@ -205,11 +210,11 @@ impl Runtime {
             }
             Err(error) => return Err(error),
         };
-        let announced = Announced { inner: &self.inner, state: &state, scene: &scene };
+        let announced = Announced { inner: &self.inner, state: &state, context: &context };
         announced.all(&graph, &placed.assignment, false);
         each_block(&graph, &plan, &mut |block| announced.all(block.graph, &block.nested.assignment, true));
         let book = self.inner.ledger.open(plan.copies());
-        let places = places(&graph, &state.table, &scene, &placed, &plan);
+        let places = places(&graph, &state.table, &context, &placed, &plan);
         let Placed { prediction, assignment, .. } = placed;
         let homes = homes_of(&graph, &variables, &assignment);
         let homes = homes.into_iter().map(|d| state.table.devices[d].id()).collect();

@@ -9,7 +9,7 @@ use super::place::Prediction;
 use super::plan::{DeviceIndex, Plan, PlanSummary};
 use super::record::{Event, Off, Recorder, Timed};
 use crate::config::PlacementRule;
-use crate::ledger::Book;
+use crate::ledger::PlanCopies;
 use crate::recording::{DeviceTimes, Entry, FunctionCall, Stamps, nanoseconds, this_thread};
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
@@ -83,7 +83,7 @@ pub struct Blueprint {
     pub(super) outdated: AtomicBool,
     /// Whether somebody said that what it was compiled for has changed.
     pub(super) changed: AtomicBool,
-    pub(super) book: Arc<Book>,
+    pub(super) book: Arc<PlanCopies>,
     pub(super) epoch: u64,
 }
 

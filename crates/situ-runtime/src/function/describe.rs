@@ -60,7 +60,7 @@ pub enum StepKind {
         is_queued: bool,
     },
     /// Asks a queue for bytes that a copy will wait for; which one, by number.
-    Ask(usize),
+    BeginDownload(usize),
     /// Runs a condition or a loop.
     Branch,
 }
@@ -189,7 +189,7 @@ impl Blueprint {
     pub(super) fn step(&self, lane: usize, step: &Step) -> StepDescription {
         let kind = match &step.action {
             Action::Launch { .. } => StepKind::Launch,
-            Action::Ask { sent, .. } => StepKind::Ask(*sent),
+            Action::BeginDownload { sent, .. } => StepKind::BeginDownload(*sent),
             Action::Copy { from, to, reader, sent, .. } => StepKind::Copy {
                 from: self.plan.devices[self.plan.buffers[from.buffer].device].id(),
                 bytes: from.bytes(),

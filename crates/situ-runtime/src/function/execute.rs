@@ -10,7 +10,7 @@ use super::draw::Draw;
 use super::plan::{Action, Lane, LaneIndex, Nested, Operand, Plan, Step};
 use super::record::{Off, Recorder};
 use super::workers;
-use crate::ledger::Book;
+use crate::ledger::PlanCopies;
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
 use crate::transfer;
@@ -29,7 +29,7 @@ const SPIN: Duration = Duration::from_micros(20);
 pub(crate) struct Invocation<'c, R> {
     pub(crate) runtime: &'c Runtime,
     pub(crate) plan: &'c Plan,
-    pub(crate) book: &'c Book,
+    pub(crate) book: &'c PlanCopies,
     pub(crate) captures: &'c [DeviceTensor],
     pub(crate) arguments: &'c [&'c DeviceTensor],
     pub(crate) variables: &'c [DeviceTensor],
@@ -305,7 +305,7 @@ impl<R: Recorder> Run<'_, R> {
                 }
                 Ok(())
             }
-            Action::Ask { from, to, number, sent } => {
+            Action::BeginDownload { from, to, number, sent } => {
                 if self.ask(from, to, *number, *sent)? {
                     self.call.recorder.copied(step.number);
                 }

@@ -1,7 +1,7 @@
 //! Why every op is where it is: the placement of a compiled graph as data, and as tables for people.
 
 use super::blocks::each_block;
-use super::candidates::Scene;
+use super::candidates::CandidateContext;
 use super::compiled::Blueprint;
 use super::place::Placed;
 use super::plan::{DeviceIndex, Plan};
@@ -50,7 +50,7 @@ impl NodePlace {
 pub(super) fn places(
     graph: &Graph,
     table: &Table,
-    scene: &Scene<'_>,
+    context: &CandidateContext<'_>,
     placed: &Placed,
     plan: &Plan,
 ) -> Vec<NodePlace> {
@@ -59,12 +59,12 @@ pub(super) fn places(
         let list = inner.entry(block.node).or_default();
         for (id, _) in block.graph.iter() {
             let at = block.nested.assignment[id.index()];
-            list.extend(places_of(block.graph, id, table, scene, at, Some((block.node, block.name))));
+            list.extend(places_of(block.graph, id, table, context, at, Some((block.node, block.name))));
         }
     });
     let mut all = Vec::new();
     for &id in &placed.order {
-        all.extend(places_of(graph, id, table, scene, placed.assignment[id.index()], None));
+        all.extend(places_of(graph, id, table, context, placed.assignment[id.index()], None));
         all.extend(inner.remove(&id).unwrap_or_default());
     }
     all
@@ -75,7 +75,7 @@ fn places_of(
     graph: &Graph,
     id: NodeId,
     table: &Table,
-    scene: &Scene<'_>,
+    context: &CandidateContext<'_>,
     (device, reason): (DeviceIndex, Reason),
     inside: Option<(NodeId, &'static str)>,
 ) -> Vec<NodePlace> {
@@ -83,7 +83,7 @@ fn places_of(
     if node.content.is_source() {
         return Vec::new();
     }
-    let (device, requested) = (table.devices[device].id(), scene.request(node).spec);
+    let (device, requested) = (table.devices[device].id(), context.request(node).spec);
     let parts = node.parts();
     let fused = parts.len() > 1;
     let place = |part: Part| NodePlace {

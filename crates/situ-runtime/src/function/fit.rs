@@ -5,8 +5,8 @@
 //! the model has no answer that low, the largest results leave the device one after the other, until the plan
 //! fits.
 
-use super::assemble::{Dealt, assemble};
-use super::candidates::{Candidates, Scene};
+use super::assemble::{LaneAssignment, assemble};
+use super::candidates::{CandidateContext, Candidates};
 use super::costing::Costing;
 use super::lower::{Ends, Host, Reader, lower};
 use super::measure::Measured;
@@ -19,7 +19,7 @@ use crate::notice::Topic;
 use crate::policy;
 use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
-use crate::transfer::{self, Purpose};
+use crate::transfer::{self, CopyPurpose};
 use situ_core::error::CopyForbidden;
 use situ_core::{DeviceId, Error, Location, Policy, Reason, Result, reason};
 use situ_ir::{Content, Graph, Node};
@@ -65,7 +65,7 @@ pub(super) struct Replica {
 pub(super) struct Fitting<'a> {
     pub(super) inner: &'a Inner,
     pub(super) state: &'a State,
-    pub(super) scene: &'a Scene<'a>,
+    pub(super) context: &'a CandidateContext<'a>,
     pub(super) captures: Vec<DeviceTensor>,
     /// Copies of captured tensors that the plan has on other devices for good; their numbers follow on those
     /// of the captures.
@@ -217,7 +217,7 @@ impl Fitting<'_> {
             width: self.width(),
             free,
             variables: self.variables,
-            movable: self.scene.movable,
+            movable: self.context.movable,
             measured: self.measured,
         };
         let costed = costing.problem(graph, candidates)?;
@@ -236,7 +236,7 @@ impl Fitting<'_> {
         self.copies = 0;
         let (assignment, order) = (&placed.assignment, &placed.order);
         let lowered = lower(graph, devices, assignment, order, &variables, Ends::AsMade, self)?;
-        assemble(devices, lowered, graph, assignment, Dealt::ByDevice(width))
+        assemble(devices, lowered, graph, assignment, LaneAssignment::ByDevice(width))
     }
 
     /// The captured tensors, and behind them the copies of them that the plan reads.
@@ -252,7 +252,7 @@ impl Fitting<'_> {
             let Replica { capture, device, location } = replica;
             let reason = Reason::Colocated { with: "its readers" };
             let purpose =
-                Purpose { cause: Cause::Implicit, op: "capture", reason, caller: (*location).into() };
+                CopyPurpose { cause: Cause::Implicit, op: "capture", reason, caller: (*location).into() };
             let from = &self.captures[*capture];
             let copy = transfer::copy(table, &self.inner.ledger, from, &table.devices[*device], purpose)?;
             from.lend(&copy);
@@ -268,18 +268,18 @@ impl Fitting<'_> {
 
     /// What a node that reads from elsewhere is allowed.
     fn copy_policy(&self, node: &Node) -> Policy {
-        self.scene.request(node).copies.unwrap_or(self.state.config.copies)
+        self.context.request(node).copies.unwrap_or(self.state.config.copies)
     }
 }
 
 impl Host for Fitting<'_> {
     fn nest(&mut self, graph: &Graph, device: DeviceIndex, ends: Ends) -> Result<Nested> {
         let devices = &self.state.table.devices;
-        let assignment = self.scene.inside(graph, device)?;
+        let assignment = self.context.inside(graph, device)?;
         let order: Vec<_> = graph.iter().map(|(id, _)| id).collect();
         let lowered = lower(graph, devices, &assignment, &order, &[], ends, self)?;
         // It runs within the lane of its node, wherever that runs.
-        let plan = assemble(devices, lowered, graph, &assignment, Dealt::Together)?;
+        let plan = assemble(devices, lowered, graph, &assignment, LaneAssignment::Together)?;
         Ok(Nested { plan, assignment })
     }
 

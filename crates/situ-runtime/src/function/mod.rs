@@ -32,7 +32,7 @@ mod record;
 mod simplify;
 mod workers;
 
-pub use compile::{Like, Program};
+pub use compile::{Program, SimilarVariant};
 pub use compiled::{Blueprint, Compiled, Outcome};
 pub use describe::{NodeDescription, PlanDescription, StepDescription, StepKind};
 pub use explain::{Alternative, ExplainedCopy, ExplainedMemory, ExplainedOp, Explanation, NodePlace};

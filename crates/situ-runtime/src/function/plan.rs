@@ -69,7 +69,7 @@ pub(crate) enum Action {
     },
     /// Asks a queue for the bytes of a copy to the host, in its turn among launches; [`Action::Copy`] of the
     /// same `number` waits for them.
-    Ask { from: Operand, to: Operand, number: usize, sent: usize },
+    BeginDownload { from: Operand, to: Operand, number: usize, sent: usize },
     /// Copies a dense tensor to a buffer on another device, for the node `reader`; `number` is its place in
     /// the book of the outermost plan, `sent` the place of the bytes if they were asked for before.
     Copy { from: Operand, to: Operand, number: usize, reader: NodeId, sent: Option<usize> },
@@ -86,7 +86,7 @@ impl Action {
             Action::Launch { inputs, outputs, .. }
             | Action::Cond { inputs, outputs, .. }
             | Action::While { inputs, outputs, .. } => (inputs, outputs),
-            Action::Ask { from, to, .. } | Action::Copy { from, to, .. } => {
+            Action::BeginDownload { from, to, .. } | Action::Copy { from, to, .. } => {
                 (std::slice::from_mut(from), std::slice::from_mut(to))
             }
         };
@@ -97,7 +97,7 @@ impl Action {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Action::Launch { op, .. } => op.name(),
-            Action::Ask { .. } | Action::Copy { .. } => "copy",
+            Action::BeginDownload { .. } | Action::Copy { .. } => "copy",
             Action::Cond { .. } => "cond",
             Action::While { .. } => "while_loop",
         }
@@ -152,7 +152,7 @@ pub(crate) struct Depends {
 
 /// One result of the call, or the new value of a variable.
 #[derive(Debug)]
-pub(crate) struct Yield {
+pub(crate) struct PlanOutput {
     pub(crate) operand: Operand,
     pub(crate) reason: Reason,
 }
@@ -170,10 +170,10 @@ pub(crate) struct Plan {
     pub(crate) buffers: Vec<Buffer>,
     pub(crate) lanes: Vec<Lane>,
     /// Results, and what each depends on.
-    pub(crate) outputs: Vec<(Yield, Depends)>,
+    pub(crate) outputs: Vec<(PlanOutput, Depends)>,
     /// New values of variables, by the variables' numbers. They are given only when every check of the call
     /// has come out well.
-    pub(crate) updates: Vec<(usize, Yield)>,
+    pub(crate) updates: Vec<(usize, PlanOutput)>,
     pub(crate) checks: usize,
     /// The tensors whose own open checks count for anything in the call.
     pub(crate) sources: Vec<Memory>,

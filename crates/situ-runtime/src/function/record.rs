@@ -67,7 +67,7 @@ impl Event {
             StepKind::Launch | StepKind::Branch => Some(EventKind::Launch),
             StepKind::Copy { from, bytes, .. } => Some(EventKind::Copy { from, bytes }),
             // It is over at once: the copy is what takes time.
-            StepKind::Ask(_) => None,
+            StepKind::BeginDownload(_) => None,
         };
         let mut events = Vec::new();
         if times.waits > 0 {

@@ -9,12 +9,12 @@
 //! The rules are the table in ARCHITECTURE.md, under "The placement policy". A test runs every row of it.
 
 mod lacking;
-mod told;
+mod report;
 #[cfg(test)]
 mod walk;
 
 pub(crate) use lacking::Lacking;
-pub(crate) use told::{Moment, copy, told};
+pub(crate) use report::{Moment, copy, report};
 
 use crate::config::{Config, PlacementRule};
 use situ_core::error::NoSuchDevice;
@@ -58,7 +58,7 @@ pub(crate) struct Home {
 
 /// What is asked, by the scopes and by the configuration.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct PlacementQuery<'a> {
     pub(crate) request: &'a Request,
     pub(crate) rule: PlacementRule,
     /// The policy of the scope, or else of the configuration.
@@ -72,9 +72,9 @@ pub(crate) struct Ask<'a> {
     pub(crate) full: &'a [DeviceId],
 }
 
-impl<'a> Ask<'a> {
-    pub(crate) fn new(request: &'a Request, config: &Config) -> Ask<'a> {
-        Ask {
+impl<'a> PlacementQuery<'a> {
+    pub(crate) fn new(request: &'a Request, config: &Config) -> PlacementQuery<'a> {
+        PlacementQuery {
             request,
             rule: config.rule,
             fallback: request.fallback.unwrap_or(config.fallback),
@@ -100,7 +100,7 @@ pub(crate) struct Found<M> {
 }
 
 /// The candidates of something that is to be placed.
-pub(crate) fn decide<F: Facts>(ask: &Ask<'_>, facts: &F) -> Result<Found<F::Means>> {
+pub(crate) fn decide<F: Facts>(ask: &PlacementQuery<'_>, facts: &F) -> Result<Found<F::Means>> {
     let spec = &ask.request.spec;
     if !spec.is_empty() {
         let kind = check(ask.request, facts)?;
@@ -135,7 +135,7 @@ pub(crate) fn by_name<F: Facts>(request: &Request, facts: &F) -> Result<usize> {
 
 /// The candidates that are left when devices were tried and had no memory; `None` where they were asked for,
 /// or nobody else can.
-pub(crate) fn after_full<F: Facts>(ask: &Ask<'_>, facts: &F) -> Option<Found<F::Means>> {
+pub(crate) fn after_full<F: Facts>(ask: &PlacementQuery<'_>, facts: &F) -> Option<Found<F::Means>> {
     let full = *ask.full.first()?;
     if !ask.request.spec.is_empty() || ask.rule == PlacementRule::Manual {
         return None;
@@ -160,7 +160,7 @@ pub(crate) fn check(request: &Request, facts: &impl Facts) -> Result<Option<Devi
 }
 
 /// The positions of the devices in the order in which they come first.
-fn in_order<F: Facts>(ask: &Ask<'_>, facts: &F) -> impl Iterator<Item = usize> {
+fn in_order<F: Facts>(ask: &PlacementQuery<'_>, facts: &F) -> impl Iterator<Item = usize> {
     let gpus_first = ask.rule == PlacementRule::PreferGpu;
     let comes_first = move |d: usize| !gpus_first || facts.id(d).kind == DeviceKind::Gpu;
     [true, false]
@@ -170,7 +170,7 @@ fn in_order<F: Facts>(ask: &Ask<'_>, facts: &F) -> impl Iterator<Item = usize> {
 
 /// Devices that were asked for, or the fallback.
 fn demanded<F: Facts>(
-    ask: &Ask<'_>,
+    ask: &PlacementQuery<'_>,
     facts: &F,
     kind: Option<DeviceKind>,
     absent: Reason,
@@ -214,7 +214,7 @@ fn demanded<F: Facts>(
 }
 
 /// Devices for what nobody asked anything of.
-fn unasked<F: Facts>(ask: &Ask<'_>, facts: &F) -> Result<Found<F::Means>> {
+fn unasked<F: Facts>(ask: &PlacementQuery<'_>, facts: &F) -> Result<Found<F::Means>> {
     let mut devices: SmallVec<[(usize, F::Means); 4]> = SmallVec::new();
     let mut left_out: Option<(usize, Lacking)> = None;
     for device in in_order(ask, facts).filter(|&d| !ask.full.contains(&facts.id(d))) {

@@ -1,6 +1,6 @@
 //! Every row of the table in ARCHITECTURE.md, decided as it stands there.
 
-use super::{Ask, Facts, Found, Home, Lacking, Moment, after_full, by_name, copy, decide, told};
+use super::{Facts, Found, Home, Lacking, Moment, PlacementQuery, after_full, by_name, copy, decide, report};
 use crate::config::PlacementRule;
 use situ_core::error::CopyForbidden;
 use situ_core::reason::Excess;
@@ -59,7 +59,7 @@ impl Facts for Sketch<'_> {
 
 /// The candidates, and why; what an eager op, a function and data do with the answer is done here, too: where
 /// one is full that was chosen, the next is asked for.
-fn decided(row: &Row, of: &str, ask: Ask<'_>) -> Result<(Vec<DeviceId>, Option<Reason>)> {
+fn decided(row: &Row, of: &str, ask: PlacementQuery<'_>) -> Result<(Vec<DeviceId>, Option<Reason>)> {
     let facts = Sketch(row);
     let ids = |found: &Found<()>| found.devices.iter().map(|(d, ())| facts.id(*d)).collect::<Vec<_>>();
     if of == "move" {
@@ -70,7 +70,7 @@ fn decided(row: &Row, of: &str, ask: Ask<'_>) -> Result<(Vec<DeviceId>, Option<R
     if !ids(&found).iter().any(|id| full.contains(id)) {
         return Ok((ids(&found), found.reason));
     }
-    let next = after_full(&Ask { full: &full, ..ask }, &facts);
+    let next = after_full(&PlacementQuery { full: &full, ..ask }, &facts);
     let next = next.ok_or(Error::OutOfMemory(Box::default()))?;
     Ok((ids(&next), next.reason))
 }
@@ -118,7 +118,7 @@ fn every_row_of_the_table_is_decided_as_it_says() -> Result<()> {
                     "eager" => (row.home.map(stays), rule == PlacementRule::PreferGpu),
                     _ => (row.home.map(stays), false),
                 };
-                let ask = Ask { request: &request, rule, fallback, home, first, full: &[] };
+                let ask = PlacementQuery { request: &request, rule, fallback, home, first, full: &[] };
                 let outcome = decided(&row, of, ask);
                 assert_eq!(in_words(&outcome), row.reason, "{at}");
                 let Ok((candidates, reason)) = outcome else {
@@ -128,7 +128,7 @@ fn every_row_of_the_table_is_decided_as_it_says() -> Result<()> {
                 assert_eq!(candidates, row.candidates, "{at}");
                 let moment = if of == "function" { Moment::Planned } else { Moment::Tried };
                 let known =
-                    reason.map(|reason| told(&reason, &request, fallback, moment)).unwrap_or_default();
+                    reason.map(|reason| report(&reason, &request, fallback, moment)).unwrap_or_default();
                 assert_eq!(
                     (known.booked, known.said),
                     (row.booked, row.booked && fallback == Policy::Warn),

@@ -5,7 +5,7 @@ use super::memory::{Held, HeldArg, Home, hide, home_of};
 use super::physical::Nature;
 use super::queue::{Launch, Queue, Work};
 use situ_core::{DeviceId, Error, Layout, Reservation, Result, TensorType};
-use situ_device::{Arriving, Block, Call, Check, Description, Device, KernelId, Lack, Region, Sizes};
+use situ_device::{Block, Call, Check, Description, Device, KernelId, Lack, PendingDownload, Region, Sizes};
 use situ_ir::Op;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -63,7 +63,7 @@ impl Simulated {
 
 /// Bytes that the queue will leave when it gets there.
 #[derive(Debug)]
-struct Asked {
+struct SimulatedDownload {
     left: Arc<OnceLock<Vec<u8>>>,
     queue: Arc<Mutex<Queue>>,
     inner: Arc<dyn Device>,
@@ -72,7 +72,7 @@ struct Asked {
     controls: Arc<Controls>,
 }
 
-impl Arriving for Asked {
+impl PendingDownload for SimulatedDownload {
     fn finish(self: Box<Self>, into: &mut [u8]) -> Result<()> {
         if self.left.get().is_none() {
             let mut queue = self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -179,7 +179,7 @@ impl Device for Simulated {
         self.inner.download(from.region(), into)
     }
 
-    fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn Arriving>>> {
+    fn begin_download(&self, from: Region<'_>, bytes: usize) -> Result<Option<Box<dyn PendingDownload>>> {
         self.alive()?;
         if !self.nature.asks {
             return Ok(None);
@@ -188,7 +188,14 @@ impl Device for Simulated {
         let left = Arc::new(OnceLock::new());
         self.submit(Work::Read(from, bytes, left.clone()))?;
         let (queue, inner, delay) = (self.queue.clone(), self.inner.clone(), self.nature.delay);
-        Ok(Some(Box::new(Asked { left, queue, inner, delay, id: self.id, controls: self.controls.clone() })))
+        Ok(Some(Box::new(SimulatedDownload {
+            left,
+            queue,
+            inner,
+            delay,
+            id: self.id,
+            controls: self.controls.clone(),
+        })))
     }
 
     fn copy_from_peer(&self, to: Region<'_>, from: Region<'_>, bytes: usize) -> Result<bool> {

@@ -1,4 +1,5 @@
-//! Convolutions as products of matrices that are never made: forward, by the image and by the filter.
+//! Convolutions as products of matrices that are never made (implicit GEMM): forward, by the image and by the
+//! filter.
 //!
 //! One side of each product is gathered from images, or from a gradient in their shape. Which element it has
 //! at a row and at a step of the sum is linear in three counters of the row and three of the step, and zero

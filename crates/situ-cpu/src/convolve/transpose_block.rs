@@ -1,13 +1,13 @@
-//! Small blocks turned round: rows of pixels become rows of channels, and the other way.
+//! Small blocks transposed: rows of pixels become rows of channels, and the other way.
 
 use crate::level::Level;
 use crate::multiversion;
 use std::ops::Add;
 
-/// A block to turn round: `to[j · across + i · along] = from[i · distance +
-/// j]` for `i` below `rows` and `j` below `columns`; added to what is there, with `add`.
+/// A block to transpose: `to[j · across + i · along] = from[i · distance + j]`
+/// for `i` below `rows` and `j` below `columns`; added to what is there, with `add`.
 #[derive(Debug)]
-pub(super) struct Turn<T> {
+pub(super) struct TransposeBlock<T> {
     pub(super) from: *const T,
     pub(super) distance: usize,
     pub(super) rows: usize,
@@ -18,7 +18,7 @@ pub(super) struct Turn<T> {
     pub(super) add: bool,
 }
 
-impl<T: Copy + Add<Output = T> + 'static> Turn<T> {
+impl<T: Copy + Add<Output = T> + 'static> TransposeBlock<T> {
     /// Turns it.
     ///
     /// # Safety
@@ -31,7 +31,7 @@ impl<T: Copy + Add<Output = T> + 'static> Turn<T> {
             && self.along <= 2
         {
             // SAFETY: the processor has the level; the type is f32; the rest is the caller's promise.
-            unsafe { avx512::turn(&*std::ptr::from_ref(self).cast::<Turn<f32>>()) };
+            unsafe { avx512::transpose(&*std::ptr::from_ref(self).cast::<TransposeBlock<f32>>()) };
             return;
         }
         plain(level, self);
@@ -63,15 +63,15 @@ pub(super) unsafe fn spread<T: 'static>(
 }
 
 multiversion! {
-    /// The promise of [`Turn::run`]'s caller holds: it is called from there alone.
-    fn plain[I, T: (Copy + Add<Output = T>)](turn: &Turn<T>) {
-        for j in 0..turn.columns {
-            for i in 0..turn.rows {
+    /// The promise of [`TransposeBlock::run`]'s caller holds: it is called from there alone.
+    fn plain[I, T: (Copy + Add<Output = T>)](transpose: &TransposeBlock<T>) {
+        for j in 0..transpose.columns {
+            for i in 0..transpose.rows {
                 // SAFETY: as promised.
                 unsafe {
-                    let to = turn.to.add(j * turn.across + i * turn.along);
-                    let value = *turn.from.add(i * turn.distance + j);
-                    *to = if turn.add { *to + value } else { value };
+                    let to = transpose.to.add(j * transpose.across + i * transpose.along);
+                    let value = *transpose.from.add(i * transpose.distance + j);
+                    *to = if transpose.add { *to + value } else { value };
                 }
             }
         }
@@ -80,28 +80,32 @@ multiversion! {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::Turn;
+    use super::TransposeBlock;
     use std::arch::x86_64::*;
 
     /// Numbers in a register.
     const LANES: usize = 16;
 
     /// # Safety
-    /// As [`Turn::run`]; the processor has AVX-512 F; results are one or two elements apart.
+    /// As [`TransposeBlock::run`]; the processor has AVX-512 F; results are one or two elements apart.
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn turn(turn: &Turn<f32>) {
-        for top in (0..turn.rows).step_by(LANES) {
-            for left in (0..turn.columns).step_by(LANES) {
-                let (rows, columns) = (LANES.min(turn.rows - top), LANES.min(turn.columns - left));
+    pub(super) unsafe fn transpose(transpose: &TransposeBlock<f32>) {
+        for top in (0..transpose.rows).step_by(LANES) {
+            for left in (0..transpose.columns).step_by(LANES) {
+                let (rows, columns) = (LANES.min(transpose.rows - top), LANES.min(transpose.columns - left));
                 // SAFETY: the square is within the block.
                 unsafe {
-                    let square =
-                        square(turn.from.add(top * turn.distance + left), turn.distance, rows, columns);
-                    let to = turn.to.add(left * turn.across + top * turn.along);
-                    if turn.along == 1 {
-                        store(&square, to, turn.across, rows, columns, turn.add);
+                    let square = square(
+                        transpose.from.add(top * transpose.distance + left),
+                        transpose.distance,
+                        rows,
+                        columns,
+                    );
+                    let to = transpose.to.add(left * transpose.across + top * transpose.along);
+                    if transpose.along == 1 {
+                        store(&square, to, transpose.across, rows, columns, transpose.add);
                     } else {
-                        store_apart(&square, to, turn.across, rows, columns, turn.add);
+                        store_apart(&square, to, transpose.across, rows, columns, transpose.add);
                     }
                 }
             }

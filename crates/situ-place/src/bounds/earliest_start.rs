@@ -1,5 +1,5 @@
-//! When a node's inputs can be on its device at the earliest, if what is near must share the device and what
-//! is far must be copied.
+//! The earliest start of a node on a device: what is near must share the device, what is far must be copied.
+//! In the words of scheduling, a one-machine relaxation with heads, bodies and tails.
 //!
 //! To start by some time, a node must have beside it every input whose copy from elsewhere would come too
 //! late; beside those, their own inputs whose copies would come too late for them; and so on. All these run
@@ -67,8 +67,8 @@ impl<T> Ord for By<T> {
     }
 }
 
-/// Finds the bounds of one direction.
-pub(super) struct Company<'a> {
+/// Finds the earliest starts of one direction.
+pub(super) struct EarliestStart<'a> {
     problem: &'a Problem,
     classes: &'a Classes,
     direction: Direction,
@@ -88,16 +88,16 @@ pub(super) struct Company<'a> {
     running: BinaryHeap<By<f64>>,
 }
 
-impl<'a> Company<'a> {
+impl<'a> EarliestStart<'a> {
     pub(super) fn new(
         problem: &'a Problem,
         classes: &'a Classes,
         direction: Direction,
         cost: &'a [f64],
-    ) -> Company<'a> {
+    ) -> EarliestStart<'a> {
         let nodes = problem.node_count();
         let each = (PER_NODE * nodes).min(MOST) / (nodes * classes.len()).max(1);
-        Company {
+        EarliestStart {
             problem,
             classes,
             direction,

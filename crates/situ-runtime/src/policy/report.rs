@@ -1,4 +1,5 @@
-//! What is booked and said of a placement, and whether a copy is allowed that nobody asked for.
+//! What is booked in the ledger and said to people of a placement, and whether a copy is allowed that nobody
+//! asked for.
 
 use situ_core::error::CopyForbidden;
 use situ_core::{Error, Policy, Reason, Request, Result};
@@ -12,9 +13,9 @@ pub(crate) enum Moment {
     Planned,
 }
 
-/// What becomes known of a placement.
+/// Whether a placement is reported as a fallback, and to whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct FallbackReport {
     /// Whether it is a fallback in the ledger.
     pub(crate) booked: bool,
     /// Whether a person is told, the first time.
@@ -23,9 +24,9 @@ pub(crate) struct Told {
 
 /// What becomes known of something that is where it is for this reason.
 #[inline]
-pub(crate) fn told(reason: &Reason, request: &Request, fallback: Policy, moment: Moment) -> Told {
+pub(crate) fn report(reason: &Reason, request: &Request, fallback: Policy, moment: Moment) -> FallbackReport {
     let fell = reason.rule().is_fallback(!request.spec.is_empty(), moment == Moment::Tried);
-    Told { booked: fell, said: fell && fallback == Policy::Warn }
+    FallbackReport { booked: fell, said: fell && fallback == Policy::Warn }
 }
 
 /// Whether a copy is to be spoken of that nobody asked for; an error where it is forbidden.

@@ -1,13 +1,13 @@
 //! Results of a tile, from where it left them to where they belong.
 
-use super::turn::Turn;
+use super::transpose_block::TransposeBlock;
 use crate::level::Level;
 use crate::multiversion;
 use std::ops::Add;
 
 /// Rows of a tile that are next to each other in the result.
 #[derive(Debug)]
-pub(super) struct Put<T> {
+pub(super) struct StoreRows<T> {
     /// The rows, and from one to the next.
     pub(super) from: *const T,
     pub(super) distance: usize,
@@ -22,7 +22,7 @@ pub(super) struct Put<T> {
     pub(super) add: bool,
 }
 
-impl<T: Copy + Add<Output = T> + 'static> Put<T> {
+impl<T: Copy + Add<Output = T> + 'static> StoreRows<T> {
     /// Puts them there.
     ///
     /// # Safety
@@ -30,25 +30,26 @@ impl<T: Copy + Add<Output = T> + 'static> Put<T> {
     #[inline]
     pub(super) unsafe fn run(&self, level: Level) {
         if self.column_step == 1 {
-            put_rows(level, self);
+            store_rows(level, self);
             return;
         }
-        let Put { from, distance, rows, columns, to, row_step, column_step, add } = *self;
-        let turn = Turn { from, distance, rows, columns, to, along: row_step, across: column_step, add };
+        let StoreRows { from, distance, rows, columns, to, row_step, column_step, add } = *self;
+        let transpose =
+            TransposeBlock { from, distance, rows, columns, to, along: row_step, across: column_step, add };
         // SAFETY: the caller's promise.
-        unsafe { turn.run(level) };
+        unsafe { transpose.run(level) };
     }
 }
 
 multiversion! {
-    /// The promise of [`Put::run`]'s caller holds: it is called from there alone.
-    fn put_rows[I, T: (Copy + Add<Output = T>)](put: &Put<T>) {
-        for row in 0..put.rows {
+    /// The promise of [`StoreRows::run`]'s caller holds: it is called from there alone.
+    fn store_rows[I, T: (Copy + Add<Output = T>)](store: &StoreRows<T>) {
+        for row in 0..store.rows {
             // SAFETY: as promised; the two do not overlap.
             unsafe {
-                let from = std::slice::from_raw_parts(put.from.add(row * put.distance), put.columns);
-                let to = std::slice::from_raw_parts_mut(put.to.add(row * put.row_step), put.columns);
-                if put.add {
+                let from = std::slice::from_raw_parts(store.from.add(row * store.distance), store.columns);
+                let to = std::slice::from_raw_parts_mut(store.to.add(row * store.row_step), store.columns);
+                if store.add {
                     to.iter_mut().zip(from).for_each(|(to, from)| *to = *to + *from);
                 } else {
                     to.copy_from_slice(from);

@@ -1,12 +1,12 @@
-//! Paths and area at once: nodes shared out between the classes of devices so that neither the longest way
-//! nor the busiest device takes long.
+//! The Lagrangian bound, of paths and area at once: nodes shared out between the classes of devices so that
+//! neither the longest way nor the busiest device takes long.
 //!
 //! What is fast for a path is often not what is good for the area: a path wants every node on the fastest
 //! device, the area wants some of them on slow ones. Here a node may be divided between classes, and every
 //! path, and every resource in every window of time, says how long the step takes at least. Any mean of what
 //! they say is a bound, if each node is then put where that mean is least. The weights of the mean are the
-//! multipliers of a linear program, found by steps that go back and forth between it and its dual; they need
-//! not be the best ones for the bound to be true.
+//! Lagrange multipliers of a linear program, found by steps that go back and forth between it and its dual
+//! (primal-dual hybrid gradient); they need not be the best ones for the bound to be true.
 //!
 //! Promised: a true bound for every step shorter than the one that is known, whatever the weights. Copies
 //! between classes are left out, but for those in heads and tails.
@@ -43,11 +43,11 @@ pub(super) fn bound(
         return 0.0;
     }
     let work = Work::new(problem, classes);
-    let Some(mut blend) = Blend::new(problem, classes, paths, &work, known) else { return known };
+    let Some(mut lagrangian) = Lagrangian::new(problem, classes, paths, &work, known) else { return known };
     let mut best = 0.0f64;
     for _ in 0..steps / BETWEEN {
-        (0..BETWEEN).for_each(|_| blend.step());
-        best = best.max(blend.value());
+        (0..BETWEEN).for_each(|_| lagrangian.step());
+        best = best.max(lagrangian.value());
         if best >= 1.0 || is_over() {
             break;
         }
@@ -55,9 +55,9 @@ pub(super) fn bound(
     best.min(1.0) * known
 }
 
-/// The program, in shares of the makespan that is known: where each node is, when it starts, when everything
-/// ends.
-struct Blend<'a> {
+/// The linear program with its multipliers, in shares of the makespan that is known: where each node is, when
+/// it starts, when everything ends.
+struct Lagrangian<'a> {
     problem: &'a Problem,
     classes: usize,
     resource: &'a [usize],
@@ -98,7 +98,7 @@ struct Strides {
     windows: Vec<f64>,
 }
 
-impl<'a> Blend<'a> {
+impl<'a> Lagrangian<'a> {
     /// None if some node can be nowhere.
     fn new(
         problem: &'a Problem,
@@ -106,7 +106,7 @@ impl<'a> Blend<'a> {
         paths: &Paths,
         work: &'a Work,
         known: f64,
-    ) -> Option<Blend<'a>> {
+    ) -> Option<Lagrangian<'a>> {
         let (nodes, count) = (problem.node_count(), classes.len());
         let mut cost = vec![f64::INFINITY; nodes * count];
         let mut load = vec![0.0; nodes * count];
@@ -146,7 +146,7 @@ impl<'a> Blend<'a> {
         let outside = outside.collect();
         let resources = work.count.len();
         let stride = Strides::new(problem, &cost, &load, &window, &work.resource, resources);
-        Some(Blend {
+        Some(Lagrangian {
             problem,
             classes: count,
             resource: &work.resource,

@@ -11,14 +11,14 @@ pub(super) const STEPS: usize = 64;
 
 /// Windows on an image of some size, and the elements of them and channels that are multiplied.
 #[derive(Debug)]
-pub(super) struct Over {
+pub(super) struct OnImage {
     pub(super) axes: [Axis; 2],
     pub(super) size: [usize; 2],
     pub(super) elements: [Range<usize>; 2],
     pub(super) channels: usize,
 }
 
-impl Over {
+impl OnImage {
     /// The rows of the window at a place down the image that lie on it.
     pub(super) fn down(&self, place: usize) -> Range<usize> {
         let Axis { step, offset, dilation, .. } = self.axes[0];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Clone)]
-pub(crate) struct Purse {
+pub(crate) struct RemainingBudget {
     pub moves: u64,
     pub spent: u64,
     /// How long one list schedule takes, about, in seconds.
@@ -27,9 +27,9 @@ pub(crate) struct Purse {
 const BETWEEN_LOOKS: u64 = 32;
 const APART: f64 = 1e-3;
 
-impl Purse {
-    pub(crate) fn new(budget: &Budget, clock: Deadline, one: f64) -> Purse {
-        Purse {
+impl RemainingBudget {
+    pub(crate) fn new(budget: &Budget, clock: Deadline, one: f64) -> RemainingBudget {
+        RemainingBudget {
             moves: budget.moves,
             spent: 0,
             one,
@@ -43,15 +43,15 @@ impl Purse {
         }
     }
 
-    /// A purse with some of the moves, for one of several searches.
-    pub(crate) fn part(&self, moves: u64) -> Purse {
-        Purse { moves, spent: 0, look: 0, ..self.clone() }
+    /// A budget with some of the moves, for one of several searches.
+    pub(crate) fn part(&self, moves: u64) -> RemainingBudget {
+        RemainingBudget { moves, spent: 0, look: 0, ..self.clone() }
     }
 
-    /// A purse with a share of what is left, for something that comes first.
-    pub(crate) fn share(&self, share: f64) -> Purse {
+    /// A budget with a share of what is left, for something that comes first.
+    pub(crate) fn share(&self, share: f64) -> RemainingBudget {
         let moves = (self.left() as f64 * share) as u64;
-        Purse { clock: self.clock.share(share), ..self.part(moves) }
+        RemainingBudget { clock: self.clock.share(share), ..self.part(moves) }
     }
 
     pub(crate) fn left(&self) -> u64 {
@@ -82,7 +82,7 @@ impl Purse {
         self.between = if slow { self.between.div_ceil(4) } else { (2 * self.between).min(BETWEEN_LOOKS) };
     }
 
-    /// A timer that is over when the purse's time is.
+    /// A timer that is over when the budget's time is.
     pub(crate) fn timer(&self, name: &'static str) -> Timer {
         let budget = Budget { seconds: self.seconds, stop: self.stop.clone(), ..Budget::default() };
         Timer::new(name, &budget, self.clock)
