@@ -23,7 +23,7 @@ use situ::config;
 use situ::nn::Progress;
 use situ::reason::{bytes, seconds};
 use std::sync::{Arc, Mutex};
-use training::{Examples, Op, Plan, Training};
+use training::{Examples, Op, Scenario, Training};
 
 /// Everything shown.
 #[derive(Debug, Serialize)]
@@ -141,16 +141,16 @@ fn train(
 ) -> Result<Vec<Training>> {
     let progress = if stage.silent { Progress::Silent } else { Progress::Auto };
     let mut trainings: Vec<Training> = Vec::new();
-    let mut next = Some(Plan::Auto);
-    while let Some(plan) = next {
-        stage.part(&plan.title())?;
-        let training = training::train(examples, plan, epochs, progress, heard)?;
-        next = match plan {
-            Plan::Auto => has_gpu.then_some(Plan::Gpu),
-            Plan::Gpu => training.too_little.map(|limit| Plan::LittleMemory { limit }),
-            Plan::LittleMemory { .. } => None,
+    let mut next = Some(Scenario::Auto);
+    while let Some(scenario) = next {
+        stage.part(&scenario.title())?;
+        let training = training::train(examples, scenario, epochs, progress, heard)?;
+        next = match scenario {
+            Scenario::Auto => has_gpu.then_some(Scenario::Gpu),
+            Scenario::Gpu => training.too_little.map(|limit| Scenario::LittleMemory { limit }),
+            Scenario::LittleMemory { .. } => None,
         };
-        let before = trainings.last().filter(|_| matches!(plan, Plan::LittleMemory { .. }));
+        let before = trainings.last().filter(|_| matches!(scenario, Scenario::LittleMemory { .. }));
         stage.show(|screen| show_training(screen, &training, before))?;
         trainings.push(training);
     }

@@ -25,4 +25,4 @@ pub use device::{Description, Device, DeviceClass, Open, PendingDownload, Physic
 pub use lack::{Lack, Sizes};
 pub use memory::{Block, Region};
 pub use registry::Registry;
-pub use timing::{Pass, Timing};
+pub use timing::{TimedPass, Timing};

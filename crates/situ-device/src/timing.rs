@@ -9,12 +9,12 @@ pub struct Timing {
     seconds: OnceLock<f64>,
     span: OnceLock<(f64, f64)>,
     with_others: bool,
-    pass: OnceLock<Pass>,
+    pass: OnceLock<TimedPass>,
 }
 
 /// Launches that a device ran as one and timed as one, in seconds of the device's own clock.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Pass {
+pub struct TimedPass {
     /// The same for all launches of the pass, and for no others of the process.
     pub number: u64,
     /// When the first of them began.
@@ -25,7 +25,7 @@ pub struct Pass {
 
 impl Timing {
     /// One that does not ask for the time of the launch alone: a device for which that is dear may tell that
-    /// of the [`Pass`] which the launch is part of.
+    /// of the [`TimedPass`] which the launch is part of.
     pub fn with_others() -> Timing {
         Timing { with_others: true, ..Timing::default() }
     }
@@ -36,12 +36,12 @@ impl Timing {
     }
 
     /// Fills in the pass; only the first counts.
-    pub fn set_pass(&self, pass: Pass) {
+    pub fn set_pass(&self, pass: TimedPass) {
         let _ = self.pass.set(pass);
     }
 
     /// The pass that it was part of, if the device timed that.
-    pub fn pass(&self) -> Option<Pass> {
+    pub fn pass(&self) -> Option<TimedPass> {
         self.pass.get().copied()
     }
 

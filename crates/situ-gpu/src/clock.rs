@@ -30,7 +30,7 @@ use crate::fault::Fault;
 use crate::stream::{BATCH_DISPATCHES, IN_FLIGHT};
 use host::HostClock;
 use laps::{Begin, End, Lap};
-use situ_device::{Pass, Timing};
+use situ_device::{TimedPass, Timing};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -110,7 +110,7 @@ impl Drop for Stopwatch {
             if self.timing.is_with_others() {
                 if first <= last {
                     let number = PASSES.fetch_add(1, Ordering::Relaxed);
-                    let pass = Pass { number, start: seconds(first), end: seconds(last) };
+                    let pass = TimedPass { number, start: seconds(first), end: seconds(last) };
                     let joined = self.joined.get_mut().unwrap_or_else(PoisonError::into_inner);
                     joined.iter().chain([&self.timing]).for_each(|timing| timing.set_pass(pass));
                 }

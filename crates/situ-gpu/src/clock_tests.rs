@@ -357,7 +357,8 @@ fn times_of_shared_passes_of_many_batches_are_all_told_by_one_sync() {
         }
         assert!(timings[count_of - 1].pass().is_none(), "it can wait");
         stream.sync().unwrap();
-        let passes: Vec<situ_device::Pass> = timings.iter().map(|timing| timing.pass().unwrap()).collect();
+        let passes: Vec<situ_device::TimedPass> =
+            timings.iter().map(|timing| timing.pass().unwrap()).collect();
         assert!(passes.iter().all(|pass| pass.start <= pass.end));
         assert!(
             passes.windows(2).all(|pair| pair[0].end <= pair[1].start && pair[0].number != pair[1].number)
@@ -410,7 +411,8 @@ fn batches_that_are_read_at_once_and_those_that_nobody_waits_for_follow_each_oth
             }
         }
         stream.sync().unwrap();
-        let passes: Vec<situ_device::Pass> = timings.iter().map(|timing| timing.pass().unwrap()).collect();
+        let passes: Vec<situ_device::TimedPass> =
+            timings.iter().map(|timing| timing.pass().unwrap()).collect();
         // A clock of the host that is ahead of the device's, or behind, would leave most of them nothing; a
         // host that is late by more than a batch takes, one or two.
         assert!(passes.iter().all(|pass| pass.start <= pass.end), "{passes:?}");

@@ -78,7 +78,7 @@ pub(crate) struct Stream {
 
 struct Batch {
     // An open pass locks its encoder, so it is declared (and dropped) first.
-    pass: Option<Pass>,
+    pass: Option<OpenPass>,
     encoder: Option<wgpu::CommandEncoder>,
     inline: Vec<u8>,
     inline_buffer: wgpu::Buffer,
@@ -101,7 +101,7 @@ struct Batch {
 }
 
 /// An open pass.
-struct Pass {
+struct OpenPass {
     handle: wgpu::ComputePass<'static>,
     /// The timed launch that has it for its own, or was the first of those that share it.
     watch: Option<Arc<Stopwatch>>,
@@ -448,7 +448,7 @@ impl Stream {
             self.join_batch(batch, clock, watch);
         }
         let watch = watch.filter(|_| by_batch.is_none());
-        let fits = |open: &Pass| match (&open.watch, watch) {
+        let fits = |open: &OpenPass| match (&open.watch, watch) {
             (None, None) => true,
             (Some(open), Some(watch)) => open.shares_with(watch),
             (Some(_), None) | (None, Some(_)) => false,
@@ -473,7 +473,7 @@ impl Stream {
                 Some((clock, watch)) => clock.begin_lap(laps, watch, encoder),
                 None => encoder.begin_compute_pass(&Default::default()).forget_lifetime(),
             };
-            Pass { handle, watch: watch.cloned() }
+            OpenPass { handle, watch: watch.cloned() }
         });
         &mut pass.handle
     }

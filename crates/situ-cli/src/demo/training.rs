@@ -30,7 +30,7 @@ const SOFTMAX_BYTES: usize = BATCH * CLASSES * size_of::<f32>();
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
+pub(crate) enum Scenario {
     /// Nothing: no scopes, and the costs decide.
     Auto,
     /// The layer on the GPU by a scope; what has no scope goes there first.
@@ -39,14 +39,14 @@ pub(crate) enum Plan {
     LittleMemory { limit: usize },
 }
 
-impl Plan {
+impl Scenario {
     pub(crate) fn title(self) -> String {
         match self {
-            Plan::Auto => "A classifier of 365 scenes, trained; no scopes: situ decides".into(),
-            Plan::Gpu => {
+            Scenario::Auto => "A classifier of 365 scenes, trained; no scopes: situ decides".into(),
+            Scenario::Gpu => {
                 "The same, the layer under /GPU:0; the rest has no scope, and the GPU comes first".into()
             }
-            Plan::LittleMemory { limit } => format!(
+            Scenario::LittleMemory { limit } => format!(
                 "The same once more, with {} of GPU memory: the softmax does not fit",
                 situ::reason::bytes(limit)
             ),
@@ -55,9 +55,9 @@ impl Plan {
 
     fn name(self) -> &'static str {
         match self {
-            Plan::Auto => "no scope",
-            Plan::Gpu => "under /GPU:0",
-            Plan::LittleMemory { .. } => "with little memory",
+            Scenario::Auto => "no scope",
+            Scenario::Gpu => "under /GPU:0",
+            Scenario::LittleMemory { .. } => "with little memory",
         }
     }
 }
@@ -122,26 +122,26 @@ pub(crate) struct Op {
     pub(crate) reason: String,
 }
 
-/// Trains by a plan.
+/// Trains as a scenario says.
 pub(crate) fn train(
     examples: &Examples,
-    plan: Plan,
+    scenario: Scenario,
     epochs: usize,
     progress: Progress,
     heard: &Heard,
 ) -> Result<Training> {
-    let limit = match plan {
-        Plan::LittleMemory { limit } => Some(limit),
-        Plan::Auto | Plan::Gpu => None,
+    let limit = match scenario {
+        Scenario::LittleMemory { limit } => Some(limit),
+        Scenario::Auto | Scenario::Gpu => None,
     };
     if let Some(limit) = limit {
         config::set_logical_devices("GPU:0", &[LogicalConfig::limit(limit)])?;
     }
-    config::set_placement_rule(match plan {
-        Plan::Auto => PlacementRule::Auto,
-        Plan::Gpu | Plan::LittleMemory { .. } => PlacementRule::PreferGpu,
+    config::set_placement_rule(match scenario {
+        Scenario::Auto => PlacementRule::Auto,
+        Scenario::Gpu | Scenario::LittleMemory { .. } => PlacementRule::PreferGpu,
     })?;
-    let result = train_once(examples, plan, limit, epochs, progress, heard);
+    let result = train_once(examples, scenario, limit, epochs, progress, heard);
     config::set_placement_rule(PlacementRule::Auto)?;
     if limit.is_some() {
         config::set_logical_devices("GPU:0", &[LogicalConfig::default()])?;
@@ -151,19 +151,19 @@ pub(crate) fn train(
 
 fn train_once(
     examples: &Examples,
-    plan: Plan,
+    scenario: Scenario,
     limit: Option<usize>,
     epochs: usize,
     progress: Progress,
     heard: &Heard,
 ) -> Result<Training> {
-    let mut trainer = trainer(plan, examples)?;
-    let held = match plan {
-        Plan::Gpu => {
+    let mut trainer = trainer(scenario, examples)?;
+    let held = match scenario {
+        Scenario::Gpu => {
             config::trim()?;
             Some(config::memory_info("GPU:0")?.reserved)
         }
-        Plan::Auto | Plan::LittleMemory { .. } => None,
+        Scenario::Auto | Scenario::LittleMemory { .. } => None,
     };
     let (start, before) = (Instant::now(), bytes_moved());
     let fit = Fit { epochs, progress, ..Fit::default() };
@@ -175,7 +175,7 @@ fn train_once(
     let losses = history.series("loss");
     ensure!(losses.iter().all(|loss| loss.is_finite()), "the loss is not a number: run `situ doctor`");
     Ok(Training {
-        plan: plan.name(),
+        plan: scenario.name(),
         limit,
         accuracy: history.last("accuracy").context("an epoch has an accuracy")?,
         losses,
@@ -187,11 +187,11 @@ fn train_once(
     })
 }
 
-fn trainer(plan: Plan, examples: &Examples) -> Result<Trainer<Sequential>> {
+fn trainer(scenario: Scenario, examples: &Examples) -> Result<Trainer<Sequential>> {
     let layer = || Dense::new(CLASSES).named("classifier");
-    let model = match plan {
-        Plan::Auto => Sequential::new().add(layer()),
-        Plan::Gpu | Plan::LittleMemory { .. } => {
+    let model = match scenario {
+        Scenario::Auto => Sequential::new().add(layer()),
+        Scenario::Gpu | Scenario::LittleMemory { .. } => {
             situ::with_device("/GPU:0", || Ok(Sequential::new().add(layer())))?
         }
     };
@@ -203,7 +203,7 @@ fn trainer(plan: Plan, examples: &Examples) -> Result<Trainer<Sequential>> {
 
 /// Where the ops of a step would run on another machine: their names by their numbers, and the plan.
 pub(crate) fn plan_for(examples: &Examples, profile: &Profile) -> Result<(Vec<(i64, String)>, Answer)> {
-    let trainer = trainer(Plan::Auto, examples)?;
+    let trainer = trainer(Scenario::Auto, examples)?;
     let step = trainer.training()?.step_function();
     let [features, labels] = examples.batch()?;
     let graph = step.cost_graph(&[&features, &labels])?;

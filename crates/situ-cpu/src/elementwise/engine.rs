@@ -1,7 +1,7 @@
 //! The engine that runs a [`Body`] over operands of any layout; see the [module](super) for what it does with
 //! each.
 
-use super::feed::{Feed, Plan, TILE_BYTES, Tile, gather_bytes, spread};
+use super::feed::{Feed, FeedPlan, TILE_BYTES, Tile, gather_bytes, spread};
 use super::tile::{NO_FAULT, Params, TileFn};
 use super::walk::{Position, Walk};
 use crate::exec::{Exec, Shared};
@@ -162,7 +162,7 @@ pub(super) unsafe fn run_body<const N: usize, const M: usize, B: Body<N, M>>(
         let dense = Shape::new(shape).map_or([0; MAX_RANK], |shape| shape.dense_strides());
         let walk =
             Walk::<N>::new(shape, inputs.iter().map(|input| input.strides.unwrap_or(&dense[..shape.len()])));
-        let plan = Plan::new(&walk, inputs.len(), elements, tile);
+        let plan = FeedPlan::new(&walk, inputs.len(), elements, tile);
         exec.for_elements(elements, grain, |first, last| {
             // SAFETY: as above.
             note(unsafe { job.get().strided(&walk, &plan, first, last) });
@@ -240,7 +240,7 @@ impl<const N: usize, const M: usize, B: Body<N, M>> Job<'_, N, M, B> {
     ///
     /// # Safety
     /// As for [`run`]; no other task writes these elements.
-    unsafe fn strided(&self, walk: &Walk<N>, plan: &Plan<N>, first: usize, last: usize) -> usize {
+    unsafe fn strided(&self, walk: &Walk<N>, plan: &FeedPlan<N>, first: usize, last: usize) -> usize {
         let mut tiles: [Tile; N] = std::array::from_fn(|_| Tile::new());
         let mut buffers: [Tile; M] = std::array::from_fn(|_| Tile::new());
         let mut position = Position::at(walk, first);

@@ -74,7 +74,7 @@ pub(super) enum Feed {
 
 /// How every operand is fed, and how many elements go to one call.
 #[derive(Debug)]
-pub(super) struct Plan<const N: usize> {
+pub(super) struct FeedPlan<const N: usize> {
     pub(super) feeds: [Feed; N],
     /// The most elements of one call.
     pub(super) step: usize,
@@ -84,9 +84,9 @@ pub(super) struct Plan<const N: usize> {
     pub(super) gathers: bool,
 }
 
-impl<const N: usize> Plan<N> {
+impl<const N: usize> FeedPlan<N> {
     /// The plan for so many inputs, with `tile` elements to a tile.
-    pub(super) fn new(walk: &Walk<N>, inputs: usize, elements: usize, tile: usize) -> Plan<N> {
+    pub(super) fn new(walk: &Walk<N>, inputs: usize, elements: usize, tile: usize) -> FeedPlan<N> {
         let mut periods = [Some(elements); N];
         for (k, period) in periods[..inputs].iter_mut().enumerate() {
             *period = walk.period(k);
@@ -97,7 +97,7 @@ impl<const N: usize> Plan<N> {
         let spreads = |p: usize| p == elements || p == 1 || (p == common && common <= tile / 4);
         if periods.iter().all(|p| p.is_some_and(spreads)) {
             let feeds = periods.map(|p| if p == Some(elements) { Feed::Dense } else { Feed::Periodic });
-            return Plan { feeds, step: tile / common * common, by_row: false, gathers: false };
+            return FeedPlan { feeds, step: tile / common * common, by_row: false, gathers: false };
         }
         let whole = |p: Option<usize>| matches!(p, Some(p) if p == elements || p == 1);
         let by_row = walk.row() >= MIN_ROW
@@ -114,7 +114,7 @@ impl<const N: usize> Plan<N> {
         }
         let in_place = feeds.iter().all(|feed| matches!(feed, Feed::Dense | Feed::Row));
         let step = if in_place { usize::MAX } else { tile };
-        Plan { feeds, step, by_row, gathers: feeds.contains(&Feed::Gathered) }
+        FeedPlan { feeds, step, by_row, gathers: feeds.contains(&Feed::Gathered) }
     }
 }
 

@@ -27,7 +27,7 @@ const fn kernel<T: Number>() -> CpuKernel {
 }
 
 /// What a call computes, whichever of the three it is.
-struct Plan {
+struct ConvCall {
     window: Window,
     groups: usize,
     sizes: ConvSizes,
@@ -41,25 +41,25 @@ enum What {
     ByFilter,
 }
 
-fn plan(op: &Op, inputs: &[TensorType]) -> Result<Plan> {
+fn conv_call(op: &Op, inputs: &[TensorType]) -> Result<ConvCall> {
     Ok(match op {
         Op::Conv2d(conv) => {
             let sizes = conv.sizes("conv2d", inputs, &inputs[0], &inputs[1])?;
-            Plan { window: conv.window, groups: conv.groups, sizes, what: What::Forward }
+            ConvCall { window: conv.window, groups: conv.groups, sizes, what: What::Forward }
         }
         Op::Conv2dByInput(op) => {
             let sizes = op.sizes(inputs)?;
-            Plan { window: op.conv.window, groups: op.conv.groups, sizes, what: What::ByInput }
+            ConvCall { window: op.conv.window, groups: op.conv.groups, sizes, what: What::ByInput }
         }
         Op::Conv2dByFilter(op) => {
             let sizes = op.sizes(inputs)?;
-            Plan { window: op.conv.window, groups: op.conv.groups, sizes, what: What::ByFilter }
+            ConvCall { window: op.conv.window, groups: op.conv.groups, sizes, what: What::ByFilter }
         }
         other => return Err(Error::argument(other.name(), "is no convolution", "")),
     })
 }
 
-impl Plan {
+impl ConvCall {
     /// Channels of a group: taken and made by the product.
     fn channels(&self) -> [usize; 2] {
         let Filter { out, taken, .. } = self.sizes.filter;
@@ -136,8 +136,8 @@ impl Plan {
 }
 
 fn workspace<T: Number>(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
-    let Ok(plan) = plan(op, inputs) else { return 0 };
-    match plan.memory::<T>() {
+    let Ok(conv) = conv_call(op, inputs) else { return 0 };
+    match conv.memory::<T>() {
         0 => 0,
         numbers => numbers * size_of::<T>() + 64,
     }
@@ -145,29 +145,29 @@ fn workspace<T: Number>(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usi
 
 fn run<T: Number>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let types: [TensorType; 2] = [call.inputs[0].tensor_type(), call.inputs[1].tensor_type()];
-    let plan = plan(call.op, &types)?;
+    let conv = conv_call(call.op, &types)?;
     let memory = call.workspace.and_then(|region| region.host()).map_or(std::ptr::null_mut(), |host| {
         let start = host.as_ptr();
         start.wrapping_add(start.align_offset(64)).cast::<T>()
     });
     let [first, second] = [0, 1].map(|n| start(&call.inputs[n]).cast::<T>().cast_const());
     let out = start(&call.outputs[0]).cast::<T>();
-    if plan.what == What::ByFilter {
-        let by_filter = ByFilter { images: first, upstream: second, out, memory, ..plan.by_filter() };
+    if conv.what == What::ByFilter {
+        let by_filter = ByFilter { images: first, upstream: second, out, memory, ..conv.by_filter() };
         // SAFETY: the sizes are those that the op's rule inferred from these inputs, all dense; the workspace
         // has room for what `memory` says.
         unsafe { convolve::by_filter(exec, &by_filter) };
         return Ok(());
     }
-    let ConvSizes { input, filter, output } = plan.sizes;
-    let forward = plan.what == What::Forward;
+    let ConvSizes { input, filter, output } = conv.sizes;
+    let forward = conv.what == What::Forward;
     let (from, into) = if forward { (input, output) } else { (output, input) };
-    let format = plan.window.format;
-    let ([by_image, by_channel, ..], [taken, made]) = (format.strides(&into), plan.channels());
+    let format = conv.window.format;
+    let ([by_image, by_channel, ..], [taken, made]) = (format.strides(&into), conv.channels());
     let [o, i, ..] = format.filter_strides(&filter);
     let correlation = Correlation {
         batch: input.batch,
-        groups: plan.groups,
+        groups: conv.groups,
         taken,
         made,
         images: first,
@@ -176,7 +176,7 @@ fn run<T: Number>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
         filters: second,
         // On the way back, what a channel of the image gave to each result.
         filter_strides: if forward { [made * o, o, i] } else { [taken * o, i, o] },
-        windows: &plan.windows(),
+        windows: &conv.windows(),
         out,
         out_strides: [by_image, by_channel],
         memory,

@@ -1,7 +1,7 @@
 //! Runs a plan: packs what all tasks share, and hands the tiles of the output to the threads.
 
 use super::pack::{PANEL_SLACK, PackA, PackB};
-use super::plan::{Inputs, MatrixOrder, Packing, Plan, Strips, TASK_WORK};
+use super::plan::{GemmPlan, Inputs, MatrixOrder, Packing, Strips, TASK_WORK};
 use super::region::{self, Region};
 use super::vector::{Float, Kernels};
 use super::{Product, blocks, vector_product, workspace};
@@ -14,7 +14,7 @@ pub(super) struct Job<'a, T: 'static> {
     pub(super) product: &'a Product<'a, T>,
     /// B in panels, or null where it is to be packed from the product's B.
     pub(super) packed_b: *const T,
-    pub(super) plan: Plan,
+    pub(super) plan: GemmPlan,
 }
 
 // SAFETY: the pointers are read (A, B, bias) or written at places that no two tasks share (the output); the
@@ -22,7 +22,7 @@ pub(super) struct Job<'a, T: 'static> {
 unsafe impl<T: Sync> Sync for Job<'_, T> {}
 
 /// Numbers in a packed panel of A: whole cache lines, with room for what packing spills behind it.
-pub(super) fn a_panel_len<T>(kernels: &Kernels<T>, plan: &Plan) -> usize {
+pub(super) fn a_panel_len<T>(kernels: &Kernels<T>, plan: &GemmPlan) -> usize {
     (kernels.rows * plan.k_block + PANEL_SLACK).next_multiple_of(PANEL_SLACK)
 }
 
@@ -92,8 +92,8 @@ pub(super) unsafe fn run<T: Float>(
 }
 
 /// The plan of a product that is not a vector's.
-pub(super) fn plan<T>(kernels: &Kernels<T>, p: &Product<'_, T>, b_packed: bool) -> Plan {
-    Plan::new(&Inputs {
+pub(super) fn plan<T>(kernels: &Kernels<T>, p: &Product<'_, T>, b_packed: bool) -> GemmPlan {
+    GemmPlan::new(&Inputs {
         m: p.m,
         k: p.k,
         n: p.n,
@@ -113,7 +113,7 @@ pub(super) fn plan<T>(kernels: &Kernels<T>, p: &Product<'_, T>, b_packed: bool) 
 }
 
 /// Numbers of shared panels that a plan packs at a time: of A, and of B.
-fn shared_len<T>(kernels: &Kernels<T>, plan: &Plan) -> (usize, usize) {
+fn shared_len<T>(kernels: &Kernels<T>, plan: &GemmPlan) -> (usize, usize) {
     let a = match plan.a {
         Packing::Shared => {
             let strips = plan.chunk_rows.div_ceil(plan.tile_rows) * plan.tile_rows.div_ceil(kernels.rows);
@@ -129,7 +129,7 @@ fn shared_len<T>(kernels: &Kernels<T>, plan: &Plan) -> (usize, usize) {
 }
 
 /// Bytes that a plan takes from its product's workspace.
-pub(super) fn workspace_bytes<T>(kernels: &Kernels<T>, plan: &Plan) -> usize {
+pub(super) fn workspace_bytes<T>(kernels: &Kernels<T>, plan: &GemmPlan) -> usize {
     let (a, b) = shared_len(kernels, plan);
     // The workspace may begin anywhere.
     if a + b == 0 { 0 } else { (a + b) * size_of::<T>() + workspace::CACHE_LINE }

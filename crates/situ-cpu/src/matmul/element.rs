@@ -1,6 +1,6 @@
 //! The number types that have a product, and which code computes it.
 
-use super::plan::{Inputs, MatrixOrder, Plan};
+use super::plan::{GemmPlan, Inputs, MatrixOrder};
 use super::vector::{Float, Kernels};
 use super::{Product, driver, integer, portable};
 use crate::cache;
@@ -96,7 +96,7 @@ fn float_workspace_bytes<T: HasKernels>(m: usize, k: usize, n: usize) -> usize {
         let kernels = T::kernels(level);
         for (a, a_row_stride, a_col_stride) in sides_a {
             for (b, b_row_stride) in sides_b {
-                let plan = Plan::new(&Inputs {
+                let plan = GemmPlan::new(&Inputs {
                     m,
                     k,
                     n,

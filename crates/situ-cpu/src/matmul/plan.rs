@@ -6,8 +6,8 @@
 //!
 //! The sizes below were measured on a Zen 3 (32 KiB, 512 KiB and 32 MiB of cache); they are about halves of
 //! what most x86 and ARM cores of the last ten years have. Kernels that read B under masks go by the
-//! machine's second-level cache instead ([`Plan::blocks_of_b`]): they are quick enough to wait for a cache
-//! that is further away.
+//! machine's second-level cache instead ([`GemmPlan::blocks_of_b`]): they are quick enough to wait for a
+//! cache that is further away.
 
 /// Where the micro-kernel finds an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub(super) struct Inputs {
 
 /// A plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct GemmPlan {
     /// Steps of k summed in registers before the output is touched.
     pub(super) k_block: usize,
     /// Rows of the output per tile; a multiple of the kernel's rows unless it is all of them.
@@ -153,18 +153,18 @@ fn is_bad(stride: isize, element_bytes: usize) -> bool {
     (stride.unsigned_abs() * element_bytes).is_multiple_of(BAD_STRIDE)
 }
 
-impl Plan {
-    pub(super) fn new(p: &Inputs) -> Plan {
+impl GemmPlan {
+    pub(super) fn new(p: &Inputs) -> GemmPlan {
         let k_block = k_block(p.k);
         let near = if p.masked { ONE_TILE_BYTES.min(p.second_level / 2) } else { ONE_TILE_BYTES };
-        if Plan::has_near_b(p) {
-            Plan::strips_past_b(p, k_block)
+        if GemmPlan::has_near_b(p) {
+            GemmPlan::strips_past_b(p, k_block)
         } else if p.m * k_block * p.element_bytes <= near || p.m <= 2 * p.rows {
-            Plan::one_tile_of_rows(p, k_block)
+            GemmPlan::one_tile_of_rows(p, k_block)
         } else if p.masked {
-            Plan::blocks_of_b(p, k_block)
+            GemmPlan::blocks_of_b(p, k_block)
         } else {
-            Plan::many_tiles(p, k_block)
+            GemmPlan::many_tiles(p, k_block)
         }
     }
 
@@ -173,12 +173,12 @@ impl Plan {
     fn has_near_b(p: &Inputs) -> bool {
         let near = p.k * p.n * p.element_bytes <= NEAR_B_BYTES;
         let in_place = p.masked && p.b == MatrixOrder::RowMajor && !p.b_packed && p.batch == 1;
-        near && in_place && p.m >= NEAR_B_STRIPS * p.rows && Plan::reads_a_in_place(p, k_block(p.k), p.m)
+        near && in_place && p.m >= NEAR_B_STRIPS * p.rows && GemmPlan::reads_a_in_place(p, k_block(p.k), p.m)
     }
 
     /// Tasks of rows: each writes whole rows of the output, one behind the other, which is how whatever comes
     /// next goes through it.
-    fn strips_past_b(p: &Inputs, k_block: usize) -> Plan {
+    fn strips_past_b(p: &Inputs, k_block: usize) -> GemmPlan {
         let strips = p.m.div_ceil(p.rows);
         let strip_work = (p.rows * p.k * p.n).max(1);
         let most = (strips / TASK_WORK.div_ceil(strip_work)).clamp(1, TASKS);
@@ -187,16 +187,16 @@ impl Plan {
         let tasks =
             (2..=most).rev().find(|tasks| tasks % 2 == 0 && spare(*tasks) <= p.m / 16).unwrap_or(most);
         let (tile_rows, tile_cols) = (strips.div_ceil(tasks) * p.rows, p.n.next_multiple_of(p.cols));
-        Plan::with_chunks(p, k_block, tile_rows, tile_cols, Packing::Direct, Packing::Direct)
+        GemmPlan::with_chunks(p, k_block, tile_rows, tile_cols, Packing::Direct, Packing::Direct)
     }
 
     /// All rows in one tile.
-    fn one_tile_of_rows(p: &Inputs, k_block: usize) -> Plan {
+    fn one_tile_of_rows(p: &Inputs, k_block: usize) -> GemmPlan {
         let panels = p.n.div_ceil(p.cols);
         let panel_work = (p.m * p.k * p.cols).max(1);
         let tile_panels =
             TASK_WORK.div_ceil(panel_work).max((panels / 6).clamp(1, ONE_TILE_PANELS)).min(panels);
-        let a = if Plan::reads_a_in_place(p, k_block, p.m) {
+        let a = if GemmPlan::reads_a_in_place(p, k_block, p.m) {
             Packing::Direct
         } else if p.batch == 1 && panels > tile_panels {
             Packing::Shared
@@ -213,14 +213,14 @@ impl Plan {
         };
         let far = p.k * p.n * p.element_bytes > p.second_level / 2;
         let rows_ahead = if p.masked && far { ROWS_AHEAD } else { 0 };
-        Plan { rows_ahead, ..Plan::with_chunks(p, k_block, p.m, tile_panels * p.cols, a, b) }
+        GemmPlan { rows_ahead, ..GemmPlan::with_chunks(p, k_block, p.m, tile_panels * p.cols, a, b) }
     }
 
     /// Rows and columns in tiles, for kernels that are through with a strip of rows before a panel of B has
     /// come from the last-level cache: as many panels as fill a quarter of the second level, and every strip
     /// of rows meets them in turn. The strip stays in the first level meanwhile, and the output is gone
     /// through along its rows.
-    fn blocks_of_b(p: &Inputs, k_block: usize) -> Plan {
+    fn blocks_of_b(p: &Inputs, k_block: usize) -> GemmPlan {
         let panel_bytes = k_block * p.cols * p.element_bytes;
         let panels = p.n.div_ceil(p.cols);
         let most = (p.second_level / 4 / panel_bytes).max(1);
@@ -232,22 +232,23 @@ impl Plan {
         let tile_rows = p.m.div_ceil(p.m.div_ceil(tile_strips * p.rows)).next_multiple_of(p.rows);
         // Rows that meet in the same places of the first-level cache are more than it has room for there.
         let apart = p.a == MatrixOrder::RowMajor && is_bad(p.a_row_stride, p.element_bytes) && panels > 2;
-        let in_place = Plan::reads_a_in_place(p, k_block, tile_rows) && !apart;
+        let in_place = GemmPlan::reads_a_in_place(p, k_block, tile_rows) && !apart;
         let a = if in_place { Packing::Direct } else { Packing::Shared };
         let b = if p.b_packed { Packing::Before } else { Packing::Shared };
-        let plan = Plan::with_chunks(p, k_block, tile_rows, tile_panels * p.cols, a, b);
-        Plan { strips_first: true, ..plan }
+        let plan = GemmPlan::with_chunks(p, k_block, tile_rows, tile_panels * p.cols, a, b);
+        GemmPlan { strips_first: true, ..plan }
     }
 
     /// Rows and columns in tiles. B is used by many of them, so it is packed once for all.
-    fn many_tiles(p: &Inputs, k_block: usize) -> Plan {
+    fn many_tiles(p: &Inputs, k_block: usize) -> GemmPlan {
         let most_rows = (A_TILE_BYTES / (k_block * p.element_bytes)).max(2 * p.rows);
         let tile_rows = p.m.div_ceil(p.m.div_ceil(most_rows)).next_multiple_of(p.rows);
         let panels = p.n.div_ceil(p.cols);
         let tile_panels = panels.div_ceil(panels.div_ceil(TILE_PANELS));
-        let a = if Plan::reads_a_in_place(p, k_block, tile_rows) { Packing::Direct } else { Packing::Shared };
+        let a =
+            if GemmPlan::reads_a_in_place(p, k_block, tile_rows) { Packing::Direct } else { Packing::Shared };
         let b = if p.b_packed { Packing::Before } else { Packing::Shared };
-        Plan::with_chunks(p, k_block, tile_rows, tile_panels * p.cols, a, b)
+        GemmPlan::with_chunks(p, k_block, tile_rows, tile_panels * p.cols, a, b)
     }
 
     /// Whether a tile of A is as good where it is as it would be packed: by rows it is, the processor follows
@@ -271,7 +272,7 @@ impl Plan {
         tile_cols: usize,
         a: Packing,
         b: Packing,
-    ) -> Plan {
+    ) -> GemmPlan {
         let lines = (SHARED_BYTES / (k_block * p.element_bytes)).max(1);
         let chunk = |size: usize, tile: usize, shared: bool| {
             if shared { ((lines / tile).max(1) * tile).min(size) } else { size }
@@ -281,7 +282,7 @@ impl Plan {
         let rows_held = if a == Packing::Shared { chunk_rows } else { 0 };
         let cols_held = if b == Packing::Shared { chunk_cols } else { 0 };
         let chunk_blocks = (lines / rows_held.max(cols_held).max(1)).clamp(1, p.k.div_ceil(k_block).max(1));
-        Plan {
+        GemmPlan {
             k_block,
             tile_rows,
             tile_cols,

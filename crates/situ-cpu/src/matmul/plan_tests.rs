@@ -46,14 +46,14 @@ fn strips_cover_the_rows_and_none_is_too_high() {
 
 #[test]
 fn a_skinny_product_reads_a_in_place_and_packs_b_on_the_way() {
-    let plan = Plan::new(&inputs(32, 2048, 365));
+    let plan = GemmPlan::new(&inputs(32, 2048, 365));
     assert_eq!((plan.a, plan.b, plan.tile_rows), (Packing::Direct, Packing::InTask, 32));
     assert!(365usize.div_ceil(plan.tile_cols) >= 6, "tasks for several threads: {plan:?}");
 }
 
 #[test]
 fn a_large_product_packs_b_once_and_has_many_tiles() {
-    let plan = Plan::new(&inputs(2048, 2048, 2048));
+    let plan = GemmPlan::new(&inputs(2048, 2048, 2048));
     assert_eq!((plan.a, plan.b), (Packing::Direct, Packing::Shared));
     assert!(2048usize.div_ceil(plan.tile_rows) * 2048usize.div_ceil(plan.tile_cols) >= 64);
     assert!(plan.tile_rows.is_multiple_of(6) && plan.tile_cols.is_multiple_of(16));
@@ -61,7 +61,7 @@ fn a_large_product_packs_b_once_and_has_many_tiles() {
 
 #[test]
 fn a_small_product_is_one_task() {
-    let plan = Plan::new(&inputs(64, 64, 64));
+    let plan = GemmPlan::new(&inputs(64, 64, 64));
     assert!(plan.tile_rows >= 64 && plan.tile_cols >= 64, "{plan:?}");
 }
 
@@ -69,7 +69,7 @@ fn a_small_product_is_one_task() {
 fn chunks_of_shared_panels_are_bounded() {
     for (m, k, n) in [(100_000, 4096, 50_000), (5000, 100_000, 400), (400, 64, 1_000_000)] {
         for a in [MatrixOrder::RowMajor, MatrixOrder::ColumnMajor, MatrixOrder::Strided] {
-            let plan = Plan::new(&Inputs { a, a_col_stride: m as isize, ..inputs(m, k, n) });
+            let plan = GemmPlan::new(&Inputs { a, a_col_stride: m as isize, ..inputs(m, k, n) });
             let bytes = |lines: usize| lines * plan.chunk_blocks * plan.k_block * 4;
             if plan.a == Packing::Shared {
                 assert!(bytes(plan.chunk_rows) <= SHARED_BYTES, "{plan:?}");
@@ -88,13 +88,13 @@ fn masked(m: usize, k: usize, n: usize) -> Inputs {
 
 #[test]
 fn kernels_with_masks_read_b_in_place_for_few_rows_and_ask_for_it_ahead_where_it_is_far() {
-    let plan = Plan::new(&masked(32, 2048, 365));
+    let plan = GemmPlan::new(&masked(32, 2048, 365));
     assert_eq!((plan.a, plan.b, plan.tile_rows), (Packing::Direct, Packing::Direct, 32));
     assert!(plan.rows_ahead > 0, "{plan:?}");
-    assert_eq!(Plan::new(&masked(32, 64, 64)).rows_ahead, 0);
+    assert_eq!(GemmPlan::new(&masked(32, 64, 64)).rows_ahead, 0);
     // Rows of B that push each other out of the cache are packed where they are read more than once or twice.
-    assert_eq!(Plan::new(&masked(32, 2048, 4096)).b, Packing::Shared);
-    assert_eq!(Plan::new(&masked(14, 2048, 4096)).b, Packing::Direct);
+    assert_eq!(GemmPlan::new(&masked(32, 2048, 4096)).b, Packing::Shared);
+    assert_eq!(GemmPlan::new(&masked(14, 2048, 4096)).b, Packing::Direct);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn blocks_of_b_fit_the_second_level_cache_whatever_its_size() {
     for second_level in [256 << 10, 512 << 10, 1 << 20, 2 << 20, 64 << 20] {
         for (m, k, n) in [(300, 300, 300), (2000, 2000, 2000), (100_000, 5000, 50_000), (5000, 100_000, 400)]
         {
-            let plan = Plan::new(&Inputs { second_level, ..masked(m, k, n) });
+            let plan = GemmPlan::new(&Inputs { second_level, ..masked(m, k, n) });
             if !plan.strips_first {
                 assert!(m * plan.k_block * 4 <= second_level / 2, "{plan:?}");
                 continue;
@@ -119,14 +119,14 @@ fn blocks_of_b_fit_the_second_level_cache_whatever_its_size() {
 
 #[test]
 fn rows_of_a_that_push_each_other_out_of_the_cache_are_packed() {
-    assert_eq!(Plan::new(&masked(2048, 2048, 2048)).a, Packing::Shared);
-    assert_eq!(Plan::new(&masked(2000, 2000, 2000)).a, Packing::Direct);
+    assert_eq!(GemmPlan::new(&masked(2048, 2048, 2048)).a, Packing::Shared);
+    assert_eq!(GemmPlan::new(&masked(2000, 2000, 2000)).a, Packing::Direct);
 }
 
 #[test]
 fn a_large_product_of_kernels_with_masks_has_tasks_for_several_threads() {
     for size in [700, 1024, 2048, 4096] {
-        let plan = Plan::new(&masked(size, size, size));
+        let plan = GemmPlan::new(&masked(size, size, size));
         let tasks = size.div_ceil(plan.tile_rows) * size.div_ceil(plan.tile_cols);
         assert!(tasks >= 8, "{size}: {plan:?}");
     }
@@ -142,7 +142,7 @@ fn a_tall_product_with_little_on_the_right_is_cut_into_halves_of_rows() {
         ..masked(m, k, n)
     };
     for (m, k, n) in [(784, 32, 128), (1024, 64, 100), (1600, 16, 128)] {
-        let plan = Plan::new(&transposed(m, k, n));
+        let plan = GemmPlan::new(&transposed(m, k, n));
         assert_eq!((plan.a, plan.b), (Packing::Direct, Packing::Direct), "{plan:?}");
         assert!(plan.tile_cols >= n, "{plan:?}");
         let tasks = m.div_ceil(plan.tile_rows);

@@ -2,7 +2,7 @@
 //! one invocation for each element.
 
 use super::Kernel;
-use super::long_rows::{LongRows, Numbers, Pass, Reads, source};
+use super::long_rows::{LongRows, LongRowsCall, Numbers, Reads, source};
 use super::run::{Params, Run, element_offset, groups_for};
 use super::shader::{Elem, Math, per_output};
 use super::team::Team;
@@ -62,7 +62,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let params = Params::new([channels as u32, 0, 0, length as u32], offsets).with(own);
     let kept = [run.block(mean)?, run.block(variance)?];
     if let Some(rows) = LongRows::of(channels, length, PASSES, run.borders()) {
-        let pass = Pass { run, rows, params, reads: Reads::Channel, input: run.block(x)? };
+        let pass = LongRowsCall { run, rows, params, reads: Reads::Channel, input: run.block(x)? };
         let whole = pass.summarise(Numbers::Moments, 0)?;
         let pipeline = run.pipeline(PipelineKey::new("long_statistics", ()), || {
             source(&[View::Words; 3], "b0", include_str!("wgsl/long_statistics.wgsl"))

@@ -109,7 +109,7 @@ impl LongRows {
 }
 
 /// One op on long rows.
-pub(super) struct Pass<'a, 'b> {
+pub(super) struct LongRowsCall<'a, 'b> {
     pub(super) run: &'b Run<'a>,
     pub(super) rows: LongRows,
     /// The op's parameters; the number of units, and the machinery's words, are put in.
@@ -120,7 +120,7 @@ pub(super) struct Pass<'a, 'b> {
     pub(super) input: &'a Block,
 }
 
-impl<'a> Pass<'a, '_> {
+impl<'a> LongRowsCall<'a, '_> {
     /// Keeps the numbers of each cut from byte `at` of the workspace on, and joins them. Where those of whole
     /// rows lie, in words of the workspace's block.
     pub(super) fn summarise(&self, numbers: Numbers, at: usize) -> Result<u32, Fault> {

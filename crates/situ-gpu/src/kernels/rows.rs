@@ -3,7 +3,7 @@
 
 use super::Kernel;
 use super::index::{index_at, is_wide};
-use super::long_rows::{LongRows, Numbers, Pass, Reads, source};
+use super::long_rows::{LongRows, LongRowsCall, Numbers, Reads, source};
 use super::run::{Params, Run, element_offset};
 use super::shader::Math;
 use super::space::Space;
@@ -74,11 +74,11 @@ impl Rows {
     }
 
     /// The way of rows that are too long for a team.
-    fn long<'a, 'b>(&self, run: &'b Run<'a>, params: Params) -> Result<Option<Pass<'a, 'b>>, Fault> {
+    fn long<'a, 'b>(&self, run: &'b Run<'a>, params: Params) -> Result<Option<LongRowsCall<'a, 'b>>, Fault> {
         let Some(rows) = LongRows::of(self.count, self.length, PASSES, run.borders()) else {
             return Ok(None);
         };
-        Ok(Some(Pass { run, rows, params, reads: Reads::Strided, input: run.block(run.input(0))? }))
+        Ok(Some(LongRowsCall { run, rows, params, reads: Reads::Strided, input: run.block(run.input(0))? }))
     }
 
     fn params(&self, offsets: [u32; 4], own: [u32; 4]) -> Params {

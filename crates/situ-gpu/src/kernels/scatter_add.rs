@@ -41,7 +41,7 @@ pub(super) fn register(
 
 /// How many indices are sorted and added up.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+struct SortPlan {
     count: usize,
     /// Bits of a digit, and how many digits keys have.
     digit: u32,
@@ -54,12 +54,12 @@ struct Plan {
     columns: usize,
 }
 
-impl Plan {
-    fn of(count: usize, size: usize, elements: usize, borders: &Borders) -> Plan {
+impl SortPlan {
+    fn of(count: usize, size: usize, elements: usize, borders: &Borders) -> SortPlan {
         // The highest key stands for indices out of range.
         let bits = (u32::BITS - (size as u32).leading_zeros()).max(1);
         let digits = bits.div_ceil(DIGIT);
-        Plan {
+        SortPlan {
             count,
             digit: bits.div_ceil(digits),
             digits,
@@ -101,7 +101,7 @@ fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[Tenso
         return 8 * count;
     }
     let size = outputs[0].shape[usize::from(op.axis)];
-    4 * Plan::of(count, size, inputs[2].shape.elements(), borders).words().iter().sum::<usize>()
+    4 * SortPlan::of(count, size, inputs[2].shape.elements(), borders).words().iter().sum::<usize>()
 }
 
 fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
@@ -121,7 +121,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         return link(run, elem, size, inner);
     }
     let check = only_check(run, indices, size)?;
-    let plan = Plan::of(count, size, elements, run.borders());
+    let plan = SortPlan::of(count, size, elements, run.borders());
     let run = run.shared_by(5 * plan.digits as usize + 2);
     let sorted = sort(&run, &plan, indices, size)?;
     add_runs(&run, &plan, sorted, elem, [outer, size, inner])?;
@@ -150,7 +150,7 @@ fn kernel(
 
 /// Sorts the positions of the indices by what stands there. Where they lie, in words of the workspace's
 /// block.
-fn sort(run: &Run<'_>, plan: &Plan, indices: &Arg<'_>, size: usize) -> Result<u32, Fault> {
+fn sort(run: &Run<'_>, plan: &SortPlan, indices: &Arg<'_>, size: usize) -> Result<u32, Fault> {
     const COMMON: &str = include_str!("wgsl/sort.wgsl");
     let (work, start) = run.workspace()?;
     let bound = [run.block(indices)?, work];
@@ -198,7 +198,7 @@ fn sort(run: &Run<'_>, plan: &Plan, indices: &Arg<'_>, size: usize) -> Result<u3
 /// Adds the updates of equal indices to their rows.
 fn add_runs(
     run: &Run<'_>,
-    plan: &Plan,
+    plan: &SortPlan,
     sorted: u32,
     elem: Elem,
     [outer, size, inner]: [usize; 3],
@@ -271,7 +271,7 @@ mod tests {
         };
         for count in [513, 70_000, 1 << 20, 1 << 25] {
             for size in [1, 2, 255, 256, 50_257, 1_000_003, i32::MAX as usize] {
-                let plan = Plan::of(count, size, 3 * count, &borders);
+                let plan = SortPlan::of(count, size, 3 * count, &borders);
                 assert!(u64::from(plan.digit * plan.digits) < 64);
                 assert!((size as u64) < 1 << (plan.digit * plan.digits), "{plan:?}");
                 assert!(plan.digit <= DIGIT && plan.counters() <= count.next_multiple_of(plan.chunk));

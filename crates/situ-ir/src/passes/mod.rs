@@ -53,7 +53,7 @@ pub struct Context<'a> {
 
 /// One pass: its name, and what it does to a graph.
 #[derive(Clone, Copy, Debug)]
-pub struct Pass {
+pub struct GraphPass {
     /// By which it is turned off, and reported.
     pub name: &'static str,
     /// The new graph and the report.
@@ -63,35 +63,38 @@ pub struct Pass {
     pub exact: bool,
 }
 
-impl Pass {
-    const fn exact(name: &'static str, run: fn(&Graph, &mut Context<'_>) -> Result<(Graph, Report)>) -> Pass {
-        Pass { name, run, exact: true }
+impl GraphPass {
+    const fn exact(
+        name: &'static str,
+        run: fn(&Graph, &mut Context<'_>) -> Result<(Graph, Report)>,
+    ) -> GraphPass {
+        GraphPass { name, run, exact: true }
     }
 
     const fn inexact(
         name: &'static str,
         run: fn(&Graph, &mut Context<'_>) -> Result<(Graph, Report)>,
-    ) -> Pass {
-        Pass { name, run, exact: false }
+    ) -> GraphPass {
+        GraphPass { name, run, exact: false }
     }
 }
 
 /// The passes that know no device, in their order; they run in rounds until none finds anything.
-pub const SIMPLIFY: &[Pass] = &[
-    Pass::exact("fold", fold::run),
-    Pass::exact("algebra", algebra::run),
-    Pass::exact("cse", cse::run),
-    Pass::exact("transposes", transposes::run),
-    Pass::exact("pool_masks", pool_masks::run),
-    Pass::inexact("cross_entropy", cross_entropy::run),
-    Pass::exact("dead_code", dead_code::run),
+pub const SIMPLIFY: &[GraphPass] = &[
+    GraphPass::exact("fold", fold::run),
+    GraphPass::exact("algebra", algebra::run),
+    GraphPass::exact("cse", cse::run),
+    GraphPass::exact("transposes", transposes::run),
+    GraphPass::exact("pool_masks", pool_masks::run),
+    GraphPass::inexact("cross_entropy", cross_entropy::run),
+    GraphPass::exact("dead_code", dead_code::run),
 ];
 
 /// The passes that join ops into ops that some device may or may not have, in their order; they run once.
-pub const GROUP: &[Pass] = &[
-    Pass::exact("matmul_bias", matmul_bias::run),
+pub const GROUP: &[GraphPass] = &[
+    GraphPass::exact("matmul_bias", matmul_bias::run),
     // What is joined leaves its parts behind; to fusion they would look like readers.
-    Pass::exact("dead_code", dead_code::run),
-    Pass::exact("fuse", fuse::run),
-    Pass::exact("dead_code", dead_code::run),
+    GraphPass::exact("dead_code", dead_code::run),
+    GraphPass::exact("fuse", fuse::run),
+    GraphPass::exact("dead_code", dead_code::run),
 ];

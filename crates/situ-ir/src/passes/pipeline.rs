@@ -1,6 +1,6 @@
 //! The passes one after the other, each of which can be turned off by name.
 
-use super::{Context, Evaluate, GROUP, NoEvaluation, Pass, Report, SIMPLIFY, Supports};
+use super::{Context, Evaluate, GROUP, GraphPass, NoEvaluation, Report, SIMPLIFY, Supports};
 use crate::graph::Graph;
 use situ_core::{Error, Result};
 use std::collections::BTreeSet;
@@ -87,11 +87,11 @@ pub fn group(graph: &Graph, options: &Options, supports: &Supports<'_>) -> Resul
 
 fn run(
     graph: &Graph,
-    passes: &[Pass],
+    passes: &[GraphPass],
     rounds: usize,
     context: &mut Context<'_>,
 ) -> Result<(Graph, Vec<Report>)> {
-    let on: Vec<&Pass> = passes.iter().filter(|pass| context.options.is_on(pass.name)).collect();
+    let on: Vec<&GraphPass> = passes.iter().filter(|pass| context.options.is_on(pass.name)).collect();
     let mut reports: Vec<Report> = on.iter().map(|pass| Report::new(pass.name)).collect();
     let mut graph = graph.clone();
     for _ in 0..rounds {

@@ -6,7 +6,7 @@
 //! are in neither.
 
 use super::called;
-use crate::record::{Clock, Finding, FindingKind, OpRef, Plan, Record};
+use crate::record::{Clock, Finding, FindingKind, OpRef, PlanRecord, Record};
 use situ_core::reason::seconds;
 use std::collections::HashMap;
 
@@ -51,7 +51,7 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
 
 /// Where the difference comes from: devices whose ops take another time than expected, and enough of it to
 /// matter, or none of them.
-fn because(record: &Record, plan: &Plan, calls: &[&Seen], difference: f64) -> String {
+fn because(record: &Record, plan: &PlanRecord, calls: &[&Seen], difference: f64) -> String {
     let mut used: Vec<usize> = plan.nodes.iter().filter(|n| n.runs()).map(|n| n.device).collect();
     used.sort_unstable();
     used.dedup();
@@ -127,7 +127,8 @@ mod tests {
     fn queued(calls: usize, predicted: f64, took: f64, clock: Clock) -> Record {
         let device = Device { name: "GPU:0".into(), kind: "gpu".into(), ..Device::default() };
         let node = Node { op: "matmul".into(), seconds: predicted, ..Node::default() };
-        let plan = Plan { function: "step".into(), nodes: vec![node], predicted, ..Plan::default() };
+        let plan =
+            PlanRecord { function: "step".into(), nodes: vec![node], predicted, ..PlanRecord::default() };
         let call = |n: usize| Call { plan: 0, number: n as u64, thread: 0, start: 0.0, end: 1e-5 };
         let launch = |n: usize| Launch {
             op: OpRef::Node { call: n, node: 0 },

@@ -1,7 +1,7 @@
 //! Devices that take part and mostly stand still.
 
 use super::called;
-use crate::record::{Finding, FindingKind, OpRef, Plan, Record};
+use crate::record::{Finding, FindingKind, OpRef, PlanRecord, Record};
 use situ_core::reason::seconds;
 use std::collections::HashMap;
 
@@ -61,7 +61,7 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
 }
 
 /// What the device mostly waits for.
-fn waiting(record: &Record, plan: &Plan, number: usize, device: usize) -> String {
+fn waiting(record: &Record, plan: &PlanRecord, number: usize, device: usize) -> String {
     let mut by_node: HashMap<usize, f64> = HashMap::new();
     let mine = |call: usize| record.calls[call].plan == number;
     for wait in record.waits.iter().filter(|w| w.device == device && mine(w.call)) {

@@ -16,7 +16,7 @@ mod round_trips;
 mod scope;
 mod what_if;
 
-use crate::record::{Finding, Node, Plan, Record};
+use crate::record::{Finding, Node, PlanRecord, Record};
 
 type Finder = fn(&Record, &mut Vec<Finding>);
 
@@ -47,7 +47,7 @@ pub fn find(record: &Record) -> Vec<Finding> {
 }
 
 /// The plans that were called, and how often.
-fn called(record: &Record) -> impl Iterator<Item = (usize, &Plan, u64)> {
+fn called(record: &Record) -> impl Iterator<Item = (usize, &PlanRecord, u64)> {
     record.plans.iter().enumerate().filter_map(|(n, plan)| {
         let calls = record.calls.iter().filter(|call| call.plan == n).count() as u64;
         (calls > 0).then_some((n, plan, calls))

@@ -2,7 +2,7 @@
 
 use super::called;
 use super::what_if::WhatIf;
-use crate::record::{Finding, FindingKind, NodeKind, Plan, PlannedCopy, Record};
+use crate::record::{Finding, FindingKind, NodeKind, PlanRecord, PlannedCopy, Record};
 use situ_core::reason::{bytes, seconds};
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ struct Trip<'p> {
 }
 
 /// The copies of variables by which a call begins, with those of new values by which it ends.
-fn trips(plan: &Plan) -> Vec<Trip<'_>> {
+fn trips(plan: &PlanRecord) -> Vec<Trip<'_>> {
     let mut trips: Vec<Trip<'_>> = Vec::new();
     for copy in &plan.copies {
         let Some(node) = copy.producer.filter(|n| plan.nodes[*n].kind == NodeKind::Variable) else {
@@ -42,7 +42,7 @@ fn trips(plan: &Plan) -> Vec<Trip<'_>> {
 }
 
 /// Whether a copy of a variable is one half of a round trip: then it is said here.
-pub(super) fn is_part(plan: &Plan, copy: &PlannedCopy) -> bool {
+pub(super) fn is_part(plan: &PlanRecord, copy: &PlannedCopy) -> bool {
     trips(plan).iter().any(|trip| trip.there.iter().any(|(_, there)| std::ptr::eq(*there, copy)))
 }
 

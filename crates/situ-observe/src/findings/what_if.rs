@@ -1,6 +1,6 @@
 //! The placer's answer to a changed cost graph.
 
-use crate::record::{DeviceCost, Plan, Record};
+use crate::record::{DeviceCost, PlanRecord, Record};
 use situ_place::{Budget, GraphFile, Placement, Problem};
 
 /// Moves that the search may try for each node.
@@ -27,7 +27,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// The device of a node of the plan, by name.
-    pub(super) fn device_of(&self, plan: &Plan, node: usize) -> Option<&str> {
+    pub(super) fn device_of(&self, plan: &PlanRecord, node: usize) -> Option<&str> {
         let id = plan.nodes[node].cost_id?;
         let at = plan.costs.nodes.iter().position(|n| n.id == id)?;
         Some(&self.problem.devices()[self.placement.device_of(at)].name)
@@ -37,7 +37,7 @@ impl Answer {
 impl WhatIf {
     /// The plan as it is. The placer is asked once more without a change, so that luck in the search, and
     /// what situ will find by itself, are no gain.
-    pub(super) fn new(record: &Record, plan: &Plan) -> WhatIf {
+    pub(super) fn new(record: &Record, plan: &PlanRecord) -> WhatIf {
         let mut costs = plan.costs.clone();
         let mut as_it_is = costs.clone();
         for node in &plan.nodes {
@@ -76,7 +76,13 @@ fn placed(file: &GraphFile) -> Option<(Problem, Placement)> {
 }
 
 /// Lets a node of the plan run on these devices too.
-pub(super) fn allow(record: &Record, plan: &Plan, file: &mut GraphFile, node: usize, costs: &[DeviceCost]) {
+pub(super) fn allow(
+    record: &Record,
+    plan: &PlanRecord,
+    file: &mut GraphFile,
+    node: usize,
+    costs: &[DeviceCost],
+) {
     let Some(id) = plan.nodes[node].cost_id else { return };
     let Some(entry) = file.nodes.iter_mut().find(|n| n.id == id) else { return };
     for cost in costs {

@@ -1,6 +1,6 @@
 //! Passes: what a device timed as one, and the part of it that each launch is given.
 
-use crate::record::{Launch, Pass};
+use crate::record::{Launch, PassRecord};
 use std::collections::HashMap;
 
 /// What a launch counts for at least, in seconds, where nothing or next to nothing was expected of it: every
@@ -10,7 +10,7 @@ const LEAST: f64 = 1e-7;
 #[derive(Default)]
 pub(super) struct Passes {
     known: HashMap<u64, usize>,
-    list: Vec<Pass>,
+    list: Vec<PassRecord>,
     /// By pass: launches in their order, and what was expected of each.
     members: Vec<Vec<(usize, f64)>>,
 }
@@ -19,7 +19,7 @@ impl Passes {
     /// The position of a pass, by the number that its device gave it.
     pub(super) fn position(&mut self, number: u64, device: usize, start: f64, end: f64) -> usize {
         *self.known.entry(number).or_insert_with(|| {
-            self.list.push(Pass { device, start, end, launches: 0, predicted: 0.0 });
+            self.list.push(PassRecord { device, start, end, launches: 0, predicted: 0.0 });
             self.members.push(Vec::new());
             self.list.len() - 1
         })
@@ -33,7 +33,7 @@ impl Passes {
     }
 
     /// Gives each launch of a pass a part of its time, by what was expected of it, one after the other.
-    pub(super) fn share_out(self, launches: &mut [Launch]) -> Vec<Pass> {
+    pub(super) fn share_out(self, launches: &mut [Launch]) -> Vec<PassRecord> {
         for (pass, mut members) in self.list.iter().zip(self.members) {
             members.sort_by(|a, b| launches[a.0].queued.total_cmp(&launches[b.0].queued));
             let share = |predicted: f64| predicted.max(LEAST);
@@ -75,7 +75,7 @@ mod tests {
             passes.join(at, n, predicted);
         }
         let list = passes.share_out(&mut launches);
-        assert_eq!(list, [Pass { device: 1, start: 10.0, end: 12.0, launches: 2, predicted: 4.0 }]);
+        assert_eq!(list, [PassRecord { device: 1, start: 10.0, end: 12.0, launches: 2, predicted: 4.0 }]);
         assert_eq!([launches[1].start, launches[1].end], [10.0, 10.5]);
         assert_eq!([launches[0].start, launches[0].end], [10.5, 12.0]);
     }

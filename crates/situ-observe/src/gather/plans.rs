@@ -3,7 +3,7 @@
 use super::devices::Devices;
 use super::spec;
 use crate::record::{
-    Alternative, DeviceCost, Input, Node, NodeKind, Over, Part, Plan, PlannedCopy, PlannedMemory,
+    Alternative, DeviceCost, Input, Node, NodeKind, Over, Part, PlanRecord, PlannedCopy, PlannedMemory,
 };
 use situ_core::DeviceId;
 use situ_ir::{Content, NodeId};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct Plans {
     known: Vec<Arc<Blueprint>>,
-    list: Vec<Plan>,
+    list: Vec<PlanRecord>,
     steps: Vec<Arc<[StepDescription]>>,
     /// By plan and step, which of the plan's copies it is.
     copies: Vec<Vec<Option<usize>>>,
@@ -69,12 +69,12 @@ impl Plans {
         (node.op.clone(), node.name.clone(), node.device, node.reason.text.clone(), node.source.clone())
     }
 
-    pub(super) fn into_list(self) -> Vec<Plan> {
+    pub(super) fn into_list(self) -> Vec<PlanRecord> {
         self.list
     }
 }
 
-fn plan(described: &PlanDescription, devices: &mut Devices) -> (Plan, Vec<Option<usize>>) {
+fn plan(described: &PlanDescription, devices: &mut Devices) -> (PlanRecord, Vec<Option<usize>>) {
     let graph = &described.graph;
     let signature: Vec<String> = graph.inputs().iter().map(|ty| ty.to_string()).collect();
     let mut copies: Vec<PlannedCopy> = Vec::new();
@@ -109,7 +109,7 @@ fn plan(described: &PlanDescription, devices: &mut Devices) -> (Plan, Vec<Option
         .flat_map(|report| report.did.iter().map(|note| format!("{}: {note}", report.pass)));
     let mut nodes: Vec<Node> = graph.iter().map(|(id, _)| node(described, id, devices)).collect();
     name_the_given(&mut nodes);
-    let plan = Plan {
+    let plan = PlanRecord {
         function: described.function.to_string(),
         signature: signature.join(", "),
         requested: spec(&described.requested),

@@ -6,7 +6,7 @@
 //! get columns of their own.
 
 use super::layout::{Group, Item, Place, SPACING};
-use crate::record::Plan;
+use crate::record::PlanRecord;
 use std::collections::{BTreeSet, HashMap};
 
 /// What the columns show.
@@ -21,7 +21,7 @@ fn first(path: &str) -> (&str, &str) {
 }
 
 impl Columns {
-    pub(super) fn of(plan: &Plan) -> Columns {
+    pub(super) fn of(plan: &PlanRecord) -> Columns {
         let (mut ahead, mut back) = (BTreeSet::new(), BTreeSet::new());
         for node in plan.nodes.iter().filter(|node| !node.name.is_empty()) {
             match first(&node.name) {
@@ -93,7 +93,7 @@ mod tests {
             node("update/dense/kernel", "adam", &[5]),
             node("update/dense_1/kernel", "adam", &[4]),
         ];
-        let groups = groups(&Plan { nodes, ..Plan::default() });
+        let groups = groups(&PlanRecord { nodes, ..PlanRecord::default() });
         assert_eq!(groups[0].columns, NAMES);
         let mut placed: Vec<(&str, usize, usize)> = Vec::new();
         for Place(item, row, _, _, column) in &groups[0].items {
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn gradients_of_ops_without_names_stay_a_group() {
         let nodes = vec![node("", "exp", &[]), node("gradient", "mul", &[0])];
-        let groups = groups(&Plan { nodes, ..Plan::default() });
+        let groups = groups(&PlanRecord { nodes, ..PlanRecord::default() });
         assert!(groups[0].columns.is_empty());
         assert_eq!(groups[1].name, "gradient");
     }

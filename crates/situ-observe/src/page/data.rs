@@ -140,7 +140,7 @@ pub(super) fn of(record: &Record) -> String {
     let call = |c: &crate::record::Call| {
         (c.plan, c.number, c.thread, nanoseconds(c.start), nanoseconds(c.end - c.start))
     };
-    let pass = |p: &crate::record::Pass| {
+    let pass = |p: &crate::record::PassRecord| {
         let (start, length) = (nanoseconds(p.start), nanoseconds(p.end - p.start));
         (p.device, start, length, p.launches, nanoseconds(p.predicted))
     };

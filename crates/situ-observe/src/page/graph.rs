@@ -3,7 +3,7 @@
 
 use super::layout::{self, Group, type_of};
 use super::numbers::{median, nanoseconds};
-use crate::record::{Node, NodeKind, OpRef, Part, Plan, PlannedMemory, Record};
+use crate::record::{Node, NodeKind, OpRef, Part, PlanRecord, PlannedMemory, Record};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -91,7 +91,7 @@ pub(super) fn plans(record: &Record) -> Vec<PlanData<'_>> {
 }
 
 fn plan_data<'a>(
-    plan: &'a Plan,
+    plan: &'a PlanRecord,
     calls: &mut [f64],
     mut measured: impl FnMut(usize) -> Option<(i64, usize)>,
 ) -> PlanData<'a> {

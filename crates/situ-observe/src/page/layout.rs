@@ -5,7 +5,7 @@
 //! group needs room for.
 
 use super::columns::{Columns, beside};
-use crate::record::{Node, Plan};
+use crate::record::{Node, PlanRecord};
 use dagre::graph::{Graph, GraphOptions};
 use dagre::{EdgeLabel, LayoutOptions, NodeLabel};
 use serde::Serialize;
@@ -53,7 +53,7 @@ impl Group {
 }
 
 /// The groups of a plan, laid out.
-pub(super) fn groups(plan: &Plan) -> Vec<Group> {
+pub(super) fn groups(plan: &PlanRecord) -> Vec<Group> {
     let columns = Columns::of(plan);
     let mut groups = vec![Group::new("", None)];
     let mut of_name: HashMap<(usize, usize, &str), usize> = HashMap::new();
@@ -296,8 +296,8 @@ mod tests {
         Node { name: name.into(), op: op.into(), inputs, ..Node::default() }
     }
 
-    fn plan(nodes: Vec<Node>) -> Plan {
-        Plan { nodes, ..Plan::default() }
+    fn plan(nodes: Vec<Node>) -> PlanRecord {
+        PlanRecord { nodes, ..PlanRecord::default() }
     }
 
     #[test]

@@ -43,8 +43,8 @@ pub enum Clock {
     /// The host: for a CPU, the time of the kernel; for a queue, the time to launch it.
     #[default]
     Host,
-    /// The device, but for all launches of a [`Pass`] together: each has the part of it that was expected of
-    /// it, in their order.
+    /// The device, but for all launches of a [`PassRecord`] together: each has the part of it that was
+    /// expected of it, in their order.
     Pass,
     /// The device; its clock is set by the host's as well as launches and copies allow.
     Device,
@@ -52,7 +52,7 @@ pub enum Clock {
 
 /// Launches that a device ran and timed as one.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Pass {
+pub struct PassRecord {
     /// The device.
     pub device: usize,
     /// When the first of them began.
@@ -134,8 +134,8 @@ pub struct Copy {
     /// The call that it was part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<usize>,
-    /// Which of the copies of that call's plan it is: [`Plan::copies`](super::Plan::copies) has the edge that
-    /// it serves.
+    /// Which of the copies of that call's plan it is: [`PlanRecord::copies`](super::PlanRecord::copies) has
+    /// the edge that it serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<usize>,
     /// The op that needed it.

@@ -83,7 +83,7 @@ impl Record {
             if index < count { Ok(()) } else { Err(format!("{what} {index} of {count}")) }
         };
         let device = |d: usize| within("device", d, self.devices.len());
-        let plan_of = |call: usize| -> std::result::Result<&super::Plan, String> {
+        let plan_of = |call: usize| -> std::result::Result<&super::PlanRecord, String> {
             let call = self.calls.get(call).ok_or_else(|| format!("call {call} of {}", self.calls.len()))?;
             self.plans.get(call.plan).ok_or_else(|| format!("plan {} of {}", call.plan, self.plans.len()))
         };

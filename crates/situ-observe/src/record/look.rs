@@ -1,6 +1,6 @@
 //! Questions that every reader of a record asks.
 
-use super::{Copy, Launch, Node, OpRef, Plan, Record, full_name};
+use super::{Copy, Launch, Node, OpRef, PlanRecord, Record, full_name};
 use std::collections::{HashMap, HashSet};
 
 /// What one op took, over all its launches.
@@ -20,7 +20,7 @@ pub struct OpTotal {
 
 impl Record {
     /// The plan of a call.
-    pub fn plan_of(&self, call: usize) -> &Plan {
+    pub fn plan_of(&self, call: usize) -> &PlanRecord {
         &self.plans[self.calls[call].plan]
     }
 

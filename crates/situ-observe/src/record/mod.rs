@@ -9,12 +9,12 @@ mod incident;
 mod look;
 mod plan;
 
-pub use event::{Call, Clock, Copy, CopyCause, EagerOp, Launch, MemorySample, OpRef, Pass, Wait};
+pub use event::{Call, Clock, Copy, CopyCause, EagerOp, Launch, MemorySample, OpRef, PassRecord, Wait};
 pub use incident::{Elsewhere, Fallback, Finding, FindingKind, Replacement, Retrace};
 pub use look::OpTotal;
 pub use plan::{
-    Alternative, DeviceCost, Input, Node, NodeKind, Over, Part, Plan, PlannedCopy, PlannedMemory, Reason,
-    full_name,
+    Alternative, DeviceCost, Input, Node, NodeKind, Over, Part, PlanRecord, PlannedCopy, PlannedMemory,
+    Reason, full_name,
 };
 
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ pub struct Record {
     pub devices: Vec<Device>,
     /// The functions that were called, each as it was compiled: one for each signature, and a new one
     /// whenever one was placed anew.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<PlanRecord>,
     /// Ops that ran by themselves, one entry for each line, op, type and place.
     pub eager: Vec<EagerOp>,
     /// Calls of functions, by start.
@@ -90,7 +90,7 @@ pub struct Record {
     pub launches: Vec<Launch>,
     /// What devices ran as one and timed as one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub passes: Vec<Pass>,
+    pub passes: Vec<PassRecord>,
     /// Bytes that were copied between memories, by start.
     pub copies: Vec<Copy>,
     /// Lanes that stood still for another, by start.

@@ -6,7 +6,7 @@ use situ_place::GraphFile;
 
 /// One compiled form of a function.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Plan {
+pub struct PlanRecord {
     /// The function: its name, or the line that made it.
     pub function: String,
     /// The types of its arguments.
@@ -40,7 +40,7 @@ pub struct Plan {
     pub costs: GraphFile,
 }
 
-impl Plan {
+impl PlanRecord {
     /// How far the prediction may be from the best placement, as a share of it; zero: it is the best.
     pub fn gap(&self) -> f64 {
         if self.predicted <= self.lower_bound { 0.0 } else { self.predicted / self.lower_bound - 1.0 }
@@ -190,7 +190,7 @@ pub struct Node {
     /// What moving it to another device that may run it would change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
-    /// Its id in [`Plan::costs`], if it is a node there.
+    /// Its id in [`PlanRecord::costs`], if it is a node there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_id: Option<i64>,
     /// The line of the program.

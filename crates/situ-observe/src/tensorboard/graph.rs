@@ -1,7 +1,7 @@
 //! The plans of a record as one TensorFlow graph, each op with its device.
 
 use super::message::Message;
-use crate::record::{Node, NodeKind, Plan, Record};
+use crate::record::{Node, NodeKind, PlanRecord, Record};
 use std::collections::HashSet;
 
 /// `/job:localhost/replica:0/task:0/device:GPU:0`, which TensorBoard colours by.
@@ -11,7 +11,7 @@ pub(super) fn device(record: &Record, device: usize) -> String {
 
 /// A function's name as the outermost part of its nodes' names; plans of one function are numbered.
 pub(super) fn function(record: &Record, plan: usize) -> String {
-    let name = |plan: &Plan| clean(if plan.function.is_empty() { "function" } else { &plan.function });
+    let name = |plan: &PlanRecord| clean(if plan.function.is_empty() { "function" } else { &plan.function });
     let own = name(&record.plans[plan]);
     match record.plans[..plan].iter().filter(|p| name(p) == own).count() {
         0 => own,

@@ -4,8 +4,8 @@ use situ_core::Rule;
 use situ_observe::Record;
 use situ_observe::record::{
     Alternative, Call, Clock, Copy, CopyCause, Detail, Device, DeviceCost, EagerOp, Fallback, Finding,
-    FindingKind, Input, Launch, MemorySample, Node, NodeKind, OpRef, Over, Plan, PlannedCopy, PlannedMemory,
-    Reason, Wait,
+    FindingKind, Input, Launch, MemorySample, Node, NodeKind, OpRef, Over, PlanRecord, PlannedCopy,
+    PlannedMemory, Reason, Wait,
 };
 
 pub(crate) const CPU: usize = 0;
@@ -198,7 +198,7 @@ pub(crate) fn model(count: usize, steps: usize) -> Record {
     });
     let last = nodes.len() - 1;
     let predicted: f64 = nodes.iter().map(|n| n.seconds).sum();
-    record.plans.push(Plan {
+    record.plans.push(PlanRecord {
         function: "step".into(),
         signature: "f32[32, 2048]".into(),
         results: vec![last],
@@ -211,7 +211,7 @@ pub(crate) fn model(count: usize, steps: usize) -> Record {
         algorithm: "auto".into(),
         memory: vec![PlannedMemory { device: GPU, peak: 17 << 20, reserved: 9 << 20, limit: Some(24 << 20) }],
         passes: vec!["fuse elementwise: 12 ops in 6 kernels".into()],
-        ..Plan::default()
+        ..PlanRecord::default()
     });
     record
 }

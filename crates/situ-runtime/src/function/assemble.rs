@@ -4,7 +4,7 @@ use super::arena::{ArenaBuffer, Known, Life, pack};
 use super::depends::Dependencies;
 use super::in_place;
 use super::lower::{Draft, Lowered};
-use super::plan::{Action, Buffer, DeviceIndex, Lane, LaneIndex, Memory, Plan, PlanOutput, Step};
+use super::plan::{Action, Buffer, DeviceIndex, ExecutionPlan, Lane, LaneIndex, Memory, PlanOutput, Step};
 use crate::logical::LogicalDevice;
 use situ_core::error::TooLarge;
 use situ_core::reason::Excess;
@@ -39,7 +39,7 @@ pub(crate) fn assemble(
     graph: &Graph,
     assignment: &[(DeviceIndex, Reason)],
     dealt: LaneAssignment,
-) -> Result<Plan> {
+) -> Result<ExecutionPlan> {
     let Lowered { mut buffers, drafts, mut outputs, mut updates } = lowered;
     let mut lanes: Vec<Lane> = Vec::new();
     let mut keys: HashMap<LaneKey, LaneIndex> = HashMap::new();
@@ -168,7 +168,7 @@ pub(crate) fn assemble(
     used.dedup();
     let targets = devices.iter().enumerate();
     let targets = targets.map(|(d, device)| used.contains(&d).then(|| device.shared()).flatten()).collect();
-    Ok(Plan {
+    Ok(ExecutionPlan {
         devices: devices.to_vec(),
         used,
         targets,

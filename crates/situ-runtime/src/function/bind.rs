@@ -1,6 +1,6 @@
 //! The memory of one call: arenas, tensors of its own, and what it was given.
 
-use super::plan::{BufferIndex, Depends, DeviceIndex, Memory, Operand, Plan, PlanOutput};
+use super::plan::{BufferIndex, Depends, DeviceIndex, ExecutionPlan, Memory, Operand, PlanOutput};
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{await_checks, open_checks, verdict};
 use situ_core::{Error, Reason, Result, Shape, TensorType};
@@ -18,7 +18,7 @@ type Kept = (DeviceIndex, Arc<Check>);
 /// Everything a call's steps read and write. All of it that can be is reserved before the first step.
 #[derive(Debug)]
 pub(crate) struct Frame<'c> {
-    plan: &'c Plan,
+    plan: &'c ExecutionPlan,
     arguments: &'c [&'c DeviceTensor],
     captures: &'c [DeviceTensor],
     variables: &'c [DeviceTensor],
@@ -31,7 +31,7 @@ pub(crate) struct Frame<'c> {
 impl<'c> Frame<'c> {
     /// Reserves the memory of a call, or fails before anything has run.
     pub(crate) fn new(
-        plan: &'c Plan,
+        plan: &'c ExecutionPlan,
         captures: &'c [DeviceTensor],
         arguments: &'c [&'c DeviceTensor],
         variables: &'c [DeviceTensor],

@@ -5,7 +5,7 @@
 //! run where the node is. Its steps are one lane.
 
 use super::candidates::{CandidateContext, Candidates, can_run, is_view};
-use super::plan::{Action, DeviceIndex, Nested, Plan};
+use super::plan::{Action, DeviceIndex, ExecutionPlan, Nested};
 use situ_core::{Reason, Result};
 use situ_ir::{Content, Graph, Node, NodeId};
 
@@ -92,11 +92,16 @@ pub(super) struct Visited<'p> {
 }
 
 /// Calls `visit` with every block of a plan, also those inside of others.
-pub(super) fn each_block<'p>(graph: &'p Graph, plan: &'p Plan, visit: &mut dyn FnMut(Visited<'p>)) {
+pub(super) fn each_block<'p>(graph: &'p Graph, plan: &'p ExecutionPlan, visit: &mut dyn FnMut(Visited<'p>)) {
     within(graph, plan, None, visit);
 }
 
-fn within<'p>(graph: &'p Graph, plan: &'p Plan, around: Option<NodeId>, visit: &mut dyn FnMut(Visited<'p>)) {
+fn within<'p>(
+    graph: &'p Graph,
+    plan: &'p ExecutionPlan,
+    around: Option<NodeId>,
+    visit: &mut dyn FnMut(Visited<'p>),
+) {
     for step in plan.lanes.iter().flat_map(|lane| &lane.steps) {
         let plans = step.action.nested();
         for ((name, graph), nested) in blocks(graph.node(step.node)).into_iter().zip(plans) {

@@ -6,7 +6,7 @@ use super::execute::{self, Invocation};
 use super::explain::NodePlace;
 use super::measure::{FIRST, Measured, is_sampled};
 use super::place::Prediction;
-use super::plan::{DeviceIndex, Plan, PlanSummary};
+use super::plan::{DeviceIndex, ExecutionPlan, PlanSummary};
 use super::record::{Event, Off, Recorder, Timed};
 use crate::config::PlacementRule;
 use crate::ledger::PlanCopies;
@@ -55,7 +55,7 @@ impl Deref for Compiled {
 /// All of a compiled graph but its tensors: a recording keeps it, and keeps no memory of a device with it.
 #[derive(Debug)]
 pub struct Blueprint {
-    pub(super) plan: Plan,
+    pub(super) plan: ExecutionPlan,
     pub(super) graph: Graph,
     pub(super) places: Vec<NodePlace>,
     /// By node: the device's position in the plan's, and the reason.

@@ -7,7 +7,7 @@
 use super::bind::Frame;
 use super::compiled::Outcome;
 use super::draw::Draw;
-use super::plan::{Action, Lane, LaneIndex, Nested, Operand, Plan, Step};
+use super::plan::{Action, ExecutionPlan, Lane, LaneIndex, Nested, Operand, Step};
 use super::record::{Off, Recorder};
 use super::workers;
 use crate::ledger::PlanCopies;
@@ -28,7 +28,7 @@ const SPIN: Duration = Duration::from_micros(20);
 /// One call of a plan.
 pub(crate) struct Invocation<'c, R> {
     pub(crate) runtime: &'c Runtime,
-    pub(crate) plan: &'c Plan,
+    pub(crate) plan: &'c ExecutionPlan,
     pub(crate) book: &'c PlanCopies,
     pub(crate) captures: &'c [DeviceTensor],
     pub(crate) arguments: &'c [&'c DeviceTensor],
@@ -43,7 +43,7 @@ pub(crate) struct Invocation<'c, R> {
 /// What every step is told.
 struct Run<'c, R> {
     call: &'c Invocation<'c, R>,
-    plan: &'c Plan,
+    plan: &'c ExecutionPlan,
     frame: &'c Frame<'c>,
 }
 

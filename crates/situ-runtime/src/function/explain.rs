@@ -4,7 +4,7 @@ use super::blocks::each_block;
 use super::candidates::CandidateContext;
 use super::compiled::Blueprint;
 use super::place::Placed;
-use super::plan::{DeviceIndex, Plan};
+use super::plan::{DeviceIndex, ExecutionPlan};
 use crate::config::Table;
 use situ_core::reason::{bytes, seconds};
 use situ_core::{DeviceId, DeviceSpec, Reason, ScopeName};
@@ -52,7 +52,7 @@ pub(super) fn places(
     table: &Table,
     context: &CandidateContext<'_>,
     placed: &Placed,
-    plan: &Plan,
+    plan: &ExecutionPlan,
 ) -> Vec<NodePlace> {
     let mut inner: HashMap<NodeId, Vec<NodePlace>> = HashMap::new();
     each_block(graph, plan, &mut |block| {

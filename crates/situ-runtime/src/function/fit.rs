@@ -11,7 +11,7 @@ use super::costing::Costing;
 use super::lower::{Ends, Host, Reader, lower};
 use super::measure::Measured;
 use super::place::{Placed, place};
-use super::plan::{DeviceIndex, Nested, Plan};
+use super::plan::{DeviceIndex, ExecutionPlan, Nested};
 use crate::able;
 use crate::config::Table;
 use crate::ledger::Cause;
@@ -87,7 +87,7 @@ impl Fitting<'_> {
         &mut self,
         graph: &Graph,
         candidates: &[Option<Candidates>],
-    ) -> Result<(Plan, Placed)> {
+    ) -> Result<(ExecutionPlan, Placed)> {
         let devices = &self.state.table.devices;
         let free: Vec<Option<f64>> = devices
             .iter()
@@ -125,7 +125,7 @@ impl Fitting<'_> {
         candidates: &[Option<Candidates>],
         mut free: Vec<Option<f64>>,
         full: &mut [bool],
-    ) -> Result<Option<(Plan, Placed)>> {
+    ) -> Result<Option<(ExecutionPlan, Placed)>> {
         for attempt in 0..=PLACE_AGAIN {
             let Some(placed) = self.placed(graph, candidates, &free)? else {
                 if !full.contains(&true) {
@@ -162,7 +162,7 @@ impl Fitting<'_> {
         candidates: &[Option<Candidates>],
         free: &[Option<f64>],
         full: &[bool],
-    ) -> Result<Option<(Plan, Placed)>> {
+    ) -> Result<Option<(ExecutionPlan, Placed)>> {
         let mut movable: Vec<(usize, usize)> = Vec::new();
         for (id, node) in graph.iter().filter(|(_, node)| !node.content.is_source()) {
             let Some(found) = &candidates[id.index()] else { continue };
@@ -196,7 +196,7 @@ impl Fitting<'_> {
     }
 
     /// How many bytes each device is short of for a plan.
-    fn missing(&self, plan: &Plan) -> Vec<usize> {
+    fn missing(&self, plan: &ExecutionPlan) -> Vec<usize> {
         let mut sizes = plan.allocations();
         for replica in self.replicas.iter().filter(|r| self.lent(r).is_none()) {
             sizes[replica.device].push(self.captures[replica.capture].tensor_type().bytes());
@@ -228,7 +228,7 @@ impl Fitting<'_> {
         self.state.config.inter_op_threads.unwrap_or(1)
     }
 
-    fn plan(&mut self, graph: &Graph, placed: &Placed) -> Result<Plan> {
+    fn plan(&mut self, graph: &Graph, placed: &Placed) -> Result<ExecutionPlan> {
         let devices = &self.state.table.devices;
         let width = self.width();
         let variables = homes_of(graph, self.variables, &placed.assignment);

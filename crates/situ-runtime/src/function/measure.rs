@@ -3,7 +3,7 @@
 
 use super::costing::Costed;
 use super::place::{Prediction, moves};
-use super::plan::{Action, Plan};
+use super::plan::{Action, ExecutionPlan};
 use super::record::Timed;
 use situ_core::DeviceId;
 use situ_ir::NodeId;
@@ -71,7 +71,7 @@ impl Measured {
 
     /// Seconds that each device works in a call of the plan: of launches that were measured what they took,
     /// of others what was expected.
-    pub(super) fn busy(&self, plan: &Plan) -> Vec<(DeviceId, f64)> {
+    pub(super) fn busy(&self, plan: &ExecutionPlan) -> Vec<(DeviceId, f64)> {
         let mut sums: Vec<(DeviceId, f64)> = Vec::new();
         let mut known: HashSet<(NodeId, usize)> = HashSet::new();
         for step in plan.lanes.iter().flat_map(|lane| &lane.steps) {
@@ -103,7 +103,7 @@ impl Measured {
     }
 
     /// Takes in the times of a call. Gives the sums of what was measured and what the model said, by device.
-    pub(super) fn take(&mut self, plan: &Plan, timed: &Timed) -> Vec<(usize, f64, f64)> {
+    pub(super) fn take(&mut self, plan: &ExecutionPlan, timed: &Timed) -> Vec<(usize, f64, f64)> {
         let mut sums: Vec<(usize, f64, f64)> = Vec::new();
         let mut nodes: HashMap<(NodeId, usize), f64> = HashMap::new();
         for step in plan.lanes.iter().flat_map(|lane| &lane.steps) {
@@ -125,7 +125,7 @@ impl Measured {
     }
 
     /// The problem with measured times in place of modelled ones.
-    fn corrected(&self, costed: &Costed, plan: &Plan) -> Problem {
+    fn corrected(&self, costed: &Costed, plan: &ExecutionPlan) -> Problem {
         let mut problem = costed.problem.clone();
         for (node, &number) in
             costed.number.iter().enumerate().filter(|(_, n)| **n < costed.problem.node_count())
@@ -144,7 +144,7 @@ impl Measured {
     pub(super) fn judge(
         &mut self,
         prediction: &Prediction,
-        plan: &Plan,
+        plan: &ExecutionPlan,
         wall: f64,
         look: bool,
     ) -> (f64, bool) {

@@ -8,9 +8,9 @@ use situ_ir::graph::Source;
 use situ_ir::{NodeId, Op};
 use std::sync::Arc;
 
-/// A device of a plan, by its position in [`Plan::devices`].
+/// A device of a plan, by its position in [`ExecutionPlan::devices`].
 pub(crate) type DeviceIndex = usize;
-/// A buffer of a plan, by its position in [`Plan::buffers`].
+/// A buffer of a plan, by its position in [`ExecutionPlan::buffers`].
 pub(crate) type BufferIndex = usize;
 /// A lane of a plan: steps that run in order.
 pub(crate) type LaneIndex = usize;
@@ -107,7 +107,7 @@ impl Action {
 /// A plan inside a plan.
 #[derive(Debug)]
 pub(crate) struct Nested {
-    pub(crate) plan: Plan,
+    pub(crate) plan: ExecutionPlan,
     /// By node of its graph: the device's position in the plan's, and the reason.
     pub(crate) assignment: Vec<(DeviceIndex, Reason)>,
 }
@@ -159,7 +159,7 @@ pub(crate) struct PlanOutput {
 
 /// What the executor runs.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ExecutionPlan {
     pub(crate) devices: Vec<Arc<LogicalDevice>>,
     /// The devices that its steps run on or copy from.
     pub(crate) used: Vec<DeviceIndex>,
@@ -200,7 +200,7 @@ pub struct PlanSummary {
     pub predicted: f64,
 }
 
-impl Plan {
+impl ExecutionPlan {
     /// How many steps it has.
     pub(crate) fn steps(&self) -> usize {
         self.lanes.iter().map(|lane| lane.steps.len()).sum()

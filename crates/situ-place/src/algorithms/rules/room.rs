@@ -35,7 +35,7 @@ pub(super) fn make(problem: &Problem, choices: &mut Choices) {
         return;
     }
     for _ in 0..PASSES {
-        if !Pass::new(problem, choices).run() {
+        if !MemoryRepair::new(problem, choices).run() {
             return;
         }
     }
@@ -48,7 +48,7 @@ struct Held {
     waiting: u32,
 }
 
-struct Pass<'a> {
+struct MemoryRepair<'a> {
     problem: &'a Problem,
     choices: &'a mut Choices,
     live: Vec<f64>,
@@ -58,11 +58,11 @@ struct Pass<'a> {
     moved: bool,
 }
 
-impl<'a> Pass<'a> {
-    fn new(problem: &'a Problem, choices: &'a mut Choices) -> Pass<'a> {
+impl<'a> MemoryRepair<'a> {
+    fn new(problem: &'a Problem, choices: &'a mut Choices) -> MemoryRepair<'a> {
         let live = static_bytes(problem, &choices.of_nodes(problem));
         let held = (0..problem.node_count()).map(|_| SmallVec::new()).collect();
-        Pass { problem, choices, live, held, moved: false }
+        MemoryRepair { problem, choices, live, held, moved: false }
     }
 
     fn run(mut self) -> bool {
