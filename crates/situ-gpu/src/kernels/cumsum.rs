@@ -4,7 +4,7 @@
 
 use super::Kernel;
 use super::run::{Params, Run, element_offset};
-use super::shader::{Elem, entry};
+use super::shader::{Elem, Math, entry};
 use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
@@ -96,6 +96,20 @@ fn source(stage: Stage, elem: Elem) -> Source {
             "    for (var i = first; i < end; i++) { sum += number(b0[params.w[1].x + place(row, i)]); }
     b1[params.w[1].y + unit] = bitcast<u32>(sum);"
         }
+        // Thousands of sums: what each addition rounds away is carried along, unless there is no number left.
+        Stage::Before if elem == Elem::F32 => {
+            "    var lost = 0.0;
+    for (var k = 0u; k < params.w[2].y; k++) {
+        let at = params.w[1].y + k * rows + unit;
+        let here = number(b1[at]);
+        b1[at] = bitcast<u32>(sum + lost);
+        let next = hide(sum + here);
+        let added = hide(next - sum);
+        let off = hide(sum - hide(next - added)) + hide(here - added);
+        lost = select(0.0, lost + off, is_finite(next));
+        sum = next;
+    }"
+        }
         Stage::Before => {
             "    for (var k = 0u; k < params.w[2].y; k++) {
         let at = params.w[1].y + k * rows + unit;
@@ -105,12 +119,15 @@ fn source(stage: Stage, elem: Elem) -> Source {
     }"
         }
         Stage::Elements => {
-            "    if params.w[2].y > 1u { sum = number(b1[params.w[1].y + unit]); }
+            // What came before is added to sums of the piece alone: a large sum would lose small elements
+            // that are added to it one by one.
+            "    var past = sum;
+    if params.w[2].y > 1u { past = number(b1[params.w[1].y + unit]); }
     for (var i = first; i < end; i++) {
         let at = place(row, i);
         let before = sum;
         sum += number(b0[params.w[1].x + at]);
-        b2[params.w[1].w + at] = bitcast<u32>(select(sum, before, params.w[2].z != 0u));
+        b2[params.w[1].w + at] = bitcast<u32>(past + select(sum, before, params.w[2].z != 0u));
     }"
         }
     };
@@ -138,5 +155,5 @@ fn work(unit: u32) {{
 ",
         entry(64)
     );
-    Source { buffers: vec![View::Words; 3], wgsl }
+    Source { buffers: vec![View::Words; 3], wgsl: Math::NONE.text() + &wgsl }
 }

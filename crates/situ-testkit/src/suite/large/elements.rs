@@ -15,6 +15,11 @@ use std::sync::Arc;
 pub(super) const SIDE: usize = 4_099;
 const SQUARE: [usize; 2] = [SIDE, SIDE];
 
+/// The square of a dtype: rows that together just fit into 128 MiB, the largest buffer of small adapters.
+fn square(dtype: DType) -> [usize; 2] {
+    if dtype.size() == 8 { [4_093, SIDE] } else { SQUARE }
+}
+
 /// The row and the column of a square's element.
 fn split(place: usize) -> (usize, usize) {
     (place / SIDE, place % SIDE)
@@ -32,7 +37,7 @@ fn unaries(table: &mut Table) {
     for (dtype, cost) in [(DType::F32, Cost::Quick), (DType::I32, Cost::Long), (DType::F64, Cost::Long)] {
         for kind in [UnaryKind::Neg, UnaryKind::Square] {
             let cost = if kind == UnaryKind::Neg { cost } else { Cost::Long };
-            let inputs = vec![Given::noise(dtype, &SQUARE, 127)];
+            let inputs = vec![Given::noise(dtype, &square(dtype), 127)];
             table.push(cost, "", Unary::new(kind), inputs, Tolerance::EQUAL, move |i| {
                 let x = i[0].clone();
                 Answer::each(move |place| match kind {
@@ -49,7 +54,7 @@ fn unaries(table: &mut Table) {
         (DType::F32, DType::I32, Cost::Long),
         (DType::I64, DType::U8, Cost::Long),
     ] {
-        let inputs = vec![Given::noise(from, &SQUARE, 131)];
+        let inputs = vec![Given::noise(from, &square(from), 131)];
         table.push(cost, &format!("to {to}"), Cast { to }, inputs, Tolerance::EQUAL, move |i| {
             let x = i[0].clone();
             Answer::each(move |place| match to {
@@ -65,7 +70,7 @@ fn unaries(table: &mut Table) {
 fn pairs(table: &mut Table) {
     for dtype in [DType::F32, DType::I32, DType::F64, DType::I64] {
         let cost = if matches!(dtype, DType::F32) { Cost::Quick } else { Cost::Long };
-        let column = Given::noise(dtype, &[SIDE, 1], 137);
+        let column = Given::noise(dtype, &[square(dtype)[0], 1], 137);
         let row = Given::noise(dtype, &[1, SIDE], 139);
         let add = Binary { kind: BinaryKind::Add };
         table.push(cost, "", add, vec![column.clone(), row.clone()], Tolerance::EQUAL, |i| {
@@ -79,12 +84,12 @@ fn pairs(table: &mut Table) {
         });
         // Two that are as large as the result.
         let mul = Binary { kind: BinaryKind::Mul };
-        let both = [149, 151].map(|seed| Given::noise(dtype, &SQUARE, seed)).to_vec();
+        let both = [149, 151].map(|seed| Given::noise(dtype, &square(dtype), seed)).to_vec();
         table.push(Cost::Long, "", mul, both, Tolerance::EQUAL, |i| {
             let (a, b) = (i[0].clone(), i[1].clone());
             Answer::each(move |place| a.at(place) * b.at(place))
         });
-        let condition = Given::noise(DType::Bool, &[SIDE, 1], 157);
+        let condition = Given::noise(DType::Bool, &[square(dtype)[0], 1], 157);
         let inputs = vec![condition, row, Given::full(dtype, &[], -3.0)];
         table.push(cost, "", Where, inputs, Tolerance::EQUAL, |i| {
             let (c, a) = (i[0].numbers(), i[1].numbers());
@@ -159,7 +164,7 @@ fn updates(table: &mut Table) {
     for dtype in [DType::F32, DType::F64] {
         let cost = if dtype == DType::F32 { Cost::Quick } else { Cost::Long };
         let op = Update { kind: sgd, decay: Real(0.0), decoupled: false };
-        let big = |seed| Given::noise(dtype, &SQUARE, seed);
+        let big = |seed| Given::noise(dtype, &square(dtype), seed);
         let rates = Given::by(dtype, &[2], |place| if place == 0 { 0.25 } else { 3.0 });
         let inputs = vec![big(179), big(181), rates, big(191)];
         for output in 0..2 {
