@@ -92,7 +92,7 @@ impl Inner {
         let state = self.state();
         let data = Data::new(&state, "constant", ty);
         self.made(&state, &data, request, caller, |device, reason| {
-            transfer::upload(&self.ledger, bytes, ty, device, reason, caller)
+            transfer::upload(&self.journal, bytes, ty, device, reason, caller)
         })
     }
 
@@ -131,7 +131,7 @@ impl Inner {
         let data = Data::new(&state, "variable", tensor.tensor_type());
         self.made(&state, &data, request, caller, |device, reason| {
             let purpose = CopyPurpose { cause: Cause::Explicit, op: "variable", reason, caller };
-            transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
+            transfer::copy(&state.table, &self.journal, tensor, device, purpose)
         })
     }
 
@@ -177,7 +177,7 @@ impl Inner {
         let Data { what, ty, .. } = *data;
         let report = policy::report(&reason, ask.request, ask.fallback, Moment::Tried);
         if report.booked {
-            self.ledger.book_fallback_alone(wanted, device.id(), what, reason, caller.location());
+            self.journal.fell_back(wanted, device.id(), what, reason, caller.location());
         }
         if report.said {
             self.notices.say_once(Topic::Fallback, what, ty.dtype, wanted, || {
@@ -199,6 +199,6 @@ impl Inner {
         let device = &state.table.devices[policy::by_name(request, &data)?];
         let purpose =
             CopyPurpose { cause: Cause::Explicit, op: "to_device", reason: Reason::Requested, caller };
-        transfer::copy(&state.table, &self.ledger, tensor, device, purpose)
+        transfer::copy(&state.table, &self.journal, tensor, device, purpose)
     }
 }

@@ -128,7 +128,7 @@ impl Inner {
                 self.allow_copy(&state.config, op, input, index, logical, request)?;
                 let purpose =
                     CopyPurpose { cause: Cause::Implicit, op: op.name(), reason: choice.reason, caller };
-                here = Some(transfer::copy(&state.table, &self.ledger, input, logical, purpose)?);
+                here = Some(transfer::copy(&state.table, &self.journal, input, logical, purpose)?);
             }
             let tensor = here.as_ref().unwrap_or(input);
             if !device.accepts(choice.kernel, op, index, &tensor.layout) {
@@ -148,7 +148,7 @@ impl Inner {
             bytes => Some(Storage::new(logical.clone(), logical.allocate(bytes, "workspace")?)),
         };
         {
-            let recordings = &self.ledger.recordings;
+            let recordings = &self.journal.recordings;
             let asked = recordings.is_on().then(|| recordings.device_times());
             let timing = asked.and_then(DeviceTimes::timing).map(Arc::new);
             let mut args: SmallVec<[Arg<'_>; 3]> = SmallVec::new();
@@ -246,7 +246,7 @@ impl Inner {
         let Some(wanted) = why.wanted() else { return };
         let report = policy::report(why, request, request.fallback.unwrap_or(config.fallback), Moment::Tried);
         if report.booked {
-            self.ledger.book_fallback(wanted, ran, op, caller.location(), extra_seconds.max(0.0));
+            self.journal.ledger.book_fallback(wanted, ran, op, caller.location(), extra_seconds.max(0.0));
         }
         if report.said {
             self.notices.say_once(Topic::Fallback, op, candidate.dtype(), wanted, || {

@@ -4,8 +4,7 @@
 //! takes microseconds at least, so the lock and the hash here are not what costs; a plan knows its copies
 //! beforehand, and books each by a counter of its own.
 
-use crate::recording::Recordings;
-use situ_core::{DeviceId, Location, Reason, reason::seconds};
+use situ_core::{DeviceId, Location, reason::seconds};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -114,13 +113,9 @@ impl PlanCopies {
         }
     }
 
-    /// Tells recordings of one run of a copy that no step of theirs stands for.
-    #[cold]
-    pub(crate) fn tell(&self, copy: usize, seconds: f64, recordings: &Recordings) {
-        if let Some((copy, ..)) = self.copies.get(copy) {
-            let PlannedCopy { from, to, route, op, location, bytes } = *copy;
-            recordings.booked(Cause::Implicit, (from, to, route), op, location, bytes, seconds);
-        }
+    /// One of them, by its number in the plan.
+    pub(crate) fn get(&self, number: usize) -> Option<&PlannedCopy> {
+        self.copies.get(number).map(|(copy, ..)| copy)
     }
 
     /// Books time of a copy that is yet to be noted as run.
@@ -136,13 +131,11 @@ const MANY_PLANS: usize = 64;
 
 type Sums = HashMap<Key, (u64, u64, f64)>;
 
-/// The books.
+/// All copies and fallbacks so far: of eager ops in sums, of plans in counters of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     entries: Mutex<Sums>,
     plans: Mutex<Vec<Arc<PlanCopies>>>,
-    /// Those who want to be told of each entry as it is made.
-    pub(crate) recordings: Recordings,
 }
 
 impl Ledger {
@@ -206,22 +199,6 @@ impl Ledger {
         sums.2 += seconds;
     }
 
-    /// Books a fallback of which nothing else tells a recording: of data, and of ops inside of conditions and
-    /// loops.
-    pub(crate) fn book_fallback_alone(
-        &self,
-        wanted: DeviceId,
-        ran: DeviceId,
-        op: &'static str,
-        reason: Reason,
-        location: Location,
-    ) {
-        if self.recordings.is_on() {
-            self.recordings.fell_back(wanted, ran, op, reason, location);
-        }
-        self.book_fallback(wanted, ran, op, location, 0.0);
-    }
-
     /// Books a copy.
     pub(crate) fn book(
         &self,
@@ -232,9 +209,6 @@ impl Ledger {
         bytes: usize,
         seconds: f64,
     ) {
-        if self.recordings.is_on() {
-            self.recordings.booked(cause, (from, to, route), op, location, bytes, seconds);
-        }
         let mut entries = self.entries();
         let sums = entries.entry((cause, from, to, route, op, location)).or_default();
         sums.0 += 1;

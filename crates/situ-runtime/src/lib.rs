@@ -15,6 +15,7 @@ pub mod custom;
 mod eager;
 pub mod function;
 mod host;
+mod journal;
 mod ledger;
 mod logical;
 mod notice;

@@ -3,7 +3,8 @@
 use crate::config::{Config, Table, host_limit};
 use crate::costs::calibrate::{self, Checked, Progress};
 use crate::costs::store::{self, Calibration, Ignored};
-use crate::ledger::{Ledger, LedgerReport};
+use crate::journal::Journal;
+use crate::ledger::LedgerReport;
 use crate::logical::LogicalDevice;
 use crate::notice::{Listener, Notices, Topic};
 use crate::recording::{Entry, Options, Recording};
@@ -35,7 +36,7 @@ pub(crate) struct Inner {
     pub(crate) state: RwLock<State>,
     /// Counts changes of the configuration: what was compiled before one is compiled anew.
     pub(crate) epoch: AtomicU64,
-    pub(crate) ledger: Ledger,
+    pub(crate) journal: Journal,
     pub(crate) notices: Notices,
 }
 
@@ -147,7 +148,7 @@ impl Builder {
                 host_memory,
                 calibrations,
                 epoch: AtomicU64::new(0),
-                ledger: Ledger::default(),
+                journal: Journal::default(),
                 notices: Notices::default(),
             }
         });
@@ -325,7 +326,7 @@ impl Runtime {
                 "size it by the tensor's type",
             ));
         }
-        transfer::read(&self.inner.ledger, tensor, into, caller)
+        transfer::read(&self.inner.journal, tensor, into, caller)
     }
 
     /// The tensor itself if it is dense from the start of its memory, else a dense copy on its device.
@@ -369,19 +370,19 @@ impl Runtime {
 
     /// Adds what `what` gives to every recording; it is not asked where there is none.
     pub fn note(&self, what: impl FnOnce() -> Entry) {
-        if self.inner.ledger.recordings.is_on() {
-            self.inner.ledger.recordings.take(what());
+        if self.inner.journal.recordings.is_on() {
+            self.inner.journal.recordings.take(what());
         }
     }
 
     /// Every copy and fallback so far.
     pub fn ledger(&self) -> LedgerReport {
-        self.inner.ledger.report()
+        self.inner.journal.ledger.report()
     }
 
     /// Empties the ledger.
     pub fn clear_ledger(&self) {
-        self.inner.ledger.clear();
+        self.inner.journal.ledger.clear();
     }
 
     /// Takes notices (fallbacks, copies, placements) over from standard error; `None` gives them back.

@@ -1,7 +1,8 @@
 //! Copies between devices and to the program. Every one is booked in the ledger.
 
 use crate::config::Table;
-use crate::ledger::{Cause, Ledger, Route};
+use crate::journal::Journal;
+use crate::ledger::{Cause, Route};
 use crate::logical::LogicalDevice;
 use crate::storage::{Checks, DeviceTensor};
 use situ_core::error::Data;
@@ -45,7 +46,7 @@ pub(crate) fn whole(tensor: &DeviceTensor, caller: Caller) -> Result<DeviceTenso
 /// larger than its memory.
 pub(crate) fn whole_or_hosted(
     table: &Table,
-    ledger: &Ledger,
+    journal: &Journal,
     tensor: &DeviceTensor,
     caller: Caller,
 ) -> Result<DeviceTensor> {
@@ -54,7 +55,7 @@ pub(crate) fn whole_or_hosted(
             let host = table.devices.iter().find(|d| d.is_host());
             let host = host.ok_or_else(|| unaddressable(tensor.device()))?;
             let purpose = CopyPurpose { cause: Cause::Implicit, op: "dense", reason: tensor.reason, caller };
-            whole(&copy(table, ledger, tensor, host, purpose)?, caller)
+            whole(&copy(table, journal, tensor, host, purpose)?, caller)
         }
         done => done,
     }
@@ -138,7 +139,7 @@ fn elements(tensor: &DeviceTensor) -> Region<'_> {
 }
 
 /// Reads a tensor's elements, row-major, into `into`, which has exactly their bytes.
-pub(crate) fn read(ledger: &Ledger, tensor: &DeviceTensor, into: &mut [u8], caller: Caller) -> Result<()> {
+pub(crate) fn read(journal: &Journal, tensor: &DeviceTensor, into: &mut [u8], caller: Caller) -> Result<()> {
     let start = Instant::now();
     let source = match dense(tensor, caller) {
         // No memory or no kernel to make a view dense: what it looks at can still be read, and picked from
@@ -161,7 +162,7 @@ pub(crate) fn read(ledger: &Ledger, tensor: &DeviceTensor, into: &mut [u8], call
     let logical = source.logical_device();
     if !logical.is_host() {
         let to = situ_core::DeviceId::CPU0;
-        ledger.book(
+        journal.copied(
             Cause::Read,
             (logical.id(), to, Route::Link),
             "read",
@@ -197,7 +198,7 @@ pub(crate) struct CopyPurpose {
 /// A copy of the tensor on `to`, or the tensor itself if it is there.
 pub(crate) fn copy(
     table: &Table,
-    ledger: &Ledger,
+    journal: &Journal,
     tensor: &DeviceTensor,
     to: &Arc<LogicalDevice>,
     purpose: CopyPurpose,
@@ -216,7 +217,7 @@ pub(crate) fn copy(
         Err(Error::OutOfMemory(_) | Error::Kernel { .. }) => {
             let flat = Shape::new(&[tensor.storage.region().bytes])?;
             let whole = DeviceTensor { layout: Layout::dense(flat), dtype: DType::U8, ..tensor.clone() };
-            let moved = copy(table, ledger, &whole, to, purpose)?;
+            let moved = copy(table, journal, &whole, to, purpose)?;
             return Ok(DeviceTensor { layout: tensor.layout, dtype: tensor.dtype, ..moved });
         }
         dense => dense?,
@@ -243,7 +244,14 @@ pub(crate) fn copy(
     }
     out.checks = open_checks(&source)?;
     let seconds = start.elapsed().as_secs_f64();
-    ledger.book(purpose.cause, (from, to.id(), route), purpose.op, purpose.caller.location(), bytes, seconds);
+    journal.copied(
+        purpose.cause,
+        (from, to.id(), route),
+        purpose.op,
+        purpose.caller.location(),
+        bytes,
+        seconds,
+    );
     tensor.keep_replica(&out);
     Ok(out)
 }
@@ -280,7 +288,7 @@ fn between(table: &Table, source: &DeviceTensor, out: &DeviceTensor, purpose: Co
 
 /// Host data as a tensor on `to`.
 pub(crate) fn upload(
-    ledger: &Ledger,
+    journal: &Journal,
     bytes: &[u8],
     ty: situ_core::TensorType,
     to: &Arc<LogicalDevice>,
@@ -295,7 +303,7 @@ pub(crate) fn upload(
     }
     if !to.is_host() {
         let from = situ_core::DeviceId::CPU0;
-        ledger.book(
+        journal.copied(
             Cause::Upload,
             (from, to.id(), Route::Link),
             "constant",

@@ -10,7 +10,7 @@
 //! waited for before it is taken.
 
 use crate::apply::{apply_on, apply_with};
-use crate::scope::{current_request, line_of, on_device};
+use crate::scope::{ScopeGuard, clear_device, current_request, device_spec, line_of, on_device};
 use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{self, is_tracing};
@@ -157,6 +157,25 @@ impl Variable {
     /// scope has pinned asks for none, because the function may move it.
     pub fn here(&self) -> DeviceSpec {
         if is_tracing() && !self.0.pinned { DeviceSpec::default() } else { on_device(self.device()) }
+    }
+
+    /// A scope of the device that [`Variable::here`] asks for: what is computed in it is computed where the
+    /// variable lives.
+    pub fn device_scope(&self) -> ScopeGuard {
+        device_spec(self.here())
+    }
+
+    /// A variable that goes with this one, such as an optimizer's state: pinned to the same device, or as
+    /// free to move. `value` runs in the [scope](Variable::device_scope) of this one's device.
+    pub fn new_beside(&self, value: impl FnOnce() -> Result<Tensor>) -> Result<Variable> {
+        let there = self.device_scope();
+        let value = value()?;
+        if self.is_pinned() {
+            return Variable::new(&value);
+        }
+        drop(there);
+        let _anywhere = clear_device();
+        Variable::new(&value)
     }
 
     /// Whether a function that assigns it may move it before a call.

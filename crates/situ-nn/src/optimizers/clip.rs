@@ -1,6 +1,5 @@
 //! Limits on gradients, before they are used.
 
-use super::stepper::on;
 use crate::Weight;
 use situ_core::{Error, Result};
 use situ_tensor::Tensor;
@@ -43,13 +42,13 @@ impl Clip {
             Clip::None => {}
             Clip::Value(_) => {
                 for (weight, gradient) in &mut pairs {
-                    let _there = on(&weight.variable);
+                    let _there = weight.variable.device_scope();
                     **gradient = gradient.clip(-limit, limit)?;
                 }
             }
             Clip::Norm(_) => {
                 for (weight, gradient) in &mut pairs {
-                    let _there = on(&weight.variable);
+                    let _there = weight.variable.device_scope();
                     let factor = factor(&gradient.square()?.sum(&[])?, limit)?;
                     **gradient = gradient.mul(&factor)?;
                 }
@@ -60,10 +59,10 @@ impl Clip {
                 let mut all: Option<Tensor> = None;
                 for (weight, gradient) in &pairs {
                     let squares = {
-                        let _there = on(&weight.variable);
+                        let _there = weight.variable.device_scope();
                         gradient.square()?.sum(&[])?.cast(dtype)?
                     };
-                    let _there = on(first);
+                    let _there = first.device_scope();
                     all = Some(match all {
                         None => squares,
                         Some(sum) => sum.add(&squares)?,
@@ -71,11 +70,11 @@ impl Clip {
                 }
                 let Some(all) = all else { return Ok(()) };
                 let factor = {
-                    let _there = on(first);
+                    let _there = first.device_scope();
                     factor(&all, limit)?
                 };
                 for (weight, gradient) in &mut pairs {
-                    let _there = on(&weight.variable);
+                    let _there = weight.variable.device_scope();
                     **gradient = gradient.mul(&factor.cast(gradient.dtype())?)?;
                 }
             }

@@ -31,8 +31,8 @@ pub use rmsprop::RmsProp;
 pub use rule::{State, UpdateRule};
 pub use schedule::Schedule;
 pub use sgd::Sgd;
+pub(crate) use stepper::Bound;
 pub use stepper::Stepper;
-pub(crate) use stepper::{Bound, beside, on};
 
 use crate::Weight;
 use situ_core::{Result, Shape};

@@ -3,8 +3,8 @@
 use super::{Clip, Decays, Optimizer, Schedule, UpdateRule};
 use crate::Weight;
 use situ_core::{DType, Error, Location, Result};
-use situ_tensor::scope::{device_spec, line_scope};
-use situ_tensor::{ScopeGuard, Tensor, Variable, clear_device, constant, full, name_scope, zeros};
+use situ_tensor::scope::line_scope;
+use situ_tensor::{Tensor, Variable, constant, full, name_scope, zeros};
 use std::sync::Arc;
 
 /// An optimizer with the state of its weights.
@@ -66,23 +66,6 @@ struct Clock {
     tick: Tensor,
 }
 
-/// The scope of a variable's device; none while a function is traced that may move it.
-pub(crate) fn on(variable: &Variable) -> ScopeGuard {
-    device_spec(variable.here())
-}
-
-/// A variable that goes with another: pinned to the same device, or as free to move.
-pub(crate) fn beside(variable: &Variable, value: impl FnOnce() -> Result<Tensor>) -> Result<Variable> {
-    let there = on(variable);
-    let value = value()?;
-    if variable.is_pinned() {
-        return Variable::new(&value);
-    }
-    drop(there);
-    let _anywhere = clear_device();
-    Variable::new(&value)
-}
-
 /// Two numbers of a float dtype.
 fn pair(dtype: DType, numbers: [f64; 2]) -> Result<Tensor> {
     match dtype {
@@ -99,8 +82,8 @@ fn clock_dtype(weights: DType) -> DType {
 impl Clock {
     fn new(like: &Variable) -> Result<Clock> {
         let dtype = clock_dtype(like.dtype());
-        let rates = beside(like, || zeros(&[2], dtype))?;
-        let _there = on(like);
+        let rates = like.new_beside(|| zeros(&[2], dtype))?;
+        let _there = like.device_scope();
         Ok(Clock { rates, tick: pair(dtype, [0.0, 1.0])? })
     }
 
@@ -109,7 +92,7 @@ impl Clock {
     }
 
     fn set(&self, rate: f64, steps: u64) -> Result<()> {
-        let _there = on(&self.rates);
+        let _there = self.rates.device_scope();
         self.rates.assign(&pair(self.rates.dtype(), [rate, steps as f64])?)
     }
 }
@@ -153,7 +136,7 @@ impl Stepper {
             });
             let dims = variable.shape().dims();
             let made = kinds.iter().map(|kind| {
-                beside(variable, || match variable.dtype() {
+                variable.new_beside(|| match variable.dtype() {
                     DType::F64 => full(dims, kind.initial),
                     dtype => full(dims, kind.initial as f32)?.cast(dtype),
                 })
@@ -356,7 +339,7 @@ impl Bound {
             let Some(gradient) = gradient else { continue };
             let state: Vec<&Variable> = self.state[number].iter().collect();
             let rates = self.clocks[self.clock_of[number]].rates.value();
-            let (_name, _there) = (name_scope(&weight.name), on(&weight.variable));
+            let (_name, _there) = (name_scope(&weight.name), weight.variable.device_scope());
             let rule = self.undecayed.get(number).and_then(Option::as_ref).unwrap_or(&self.rule);
             rule.step(&weight.variable, gradient, &rates, &state)?;
         }

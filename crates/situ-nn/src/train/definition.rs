@@ -1,7 +1,7 @@
 //! What a compiled step is made of, and what it does: the closures that functions trace.
 
 use super::sums::Sums;
-use crate::optimizers::{Bound, beside, on};
+use crate::optimizers::Bound;
 use crate::{Loss, Metric, Model, Pass, Weight};
 use situ_core::{DType, Error, Location, Result};
 use situ_tensor::scope::line_scope;
@@ -49,7 +49,7 @@ impl Definition {
         }
         if pass.uses_step() {
             let _line = line_scope(self.line);
-            let _there = on(&self.counter);
+            let _there = self.counter.device_scope();
             self.counter.assign_add(&tensor(1i32)?)?;
         }
         self.bound.apply(&gradients, self.line)?;
@@ -100,7 +100,7 @@ impl Definition {
     fn penalty(&self, mut loss: Tensor) -> Result<Tensor> {
         for weight in &self.penalised {
             let added = {
-                let _there = on(&weight.variable);
+                let _there = weight.variable.device_scope();
                 weight.penalty.of(&weight.variable.value())?
             };
             loss = loss.add(&added.cast(loss.dtype())?)?;
@@ -125,7 +125,7 @@ pub(super) fn examples(input: &Tensor) -> Result<usize> {
 pub(super) fn counter(weight: Option<&Variable>) -> Result<Variable> {
     let none = || situ_tensor::zeros(&[], DType::I32);
     match weight {
-        Some(weight) => beside(weight, none),
+        Some(weight) => weight.new_beside(none),
         None => Variable::new(&none()?),
     }
 }

@@ -3,7 +3,6 @@
 
 use super::Figures;
 use crate::Metric;
-use crate::optimizers::{beside, on};
 use situ_core::{DType, Error, Location, Result};
 use situ_tensor::scope::line_scope;
 use situ_tensor::{Tensor, Variable, concat, zeros};
@@ -24,11 +23,11 @@ impl Sums {
     pub(crate) fn new(metrics: &[Box<dyn Metric>], weight: Option<&Variable>) -> Result<Sums> {
         let count = 1 + metrics.iter().map(|m| m.sums()).sum::<usize>();
         let none = {
-            let _there = weight.map(on);
+            let _there = weight.map(Variable::device_scope);
             zeros(&[count], DType::F32)?
         };
         let held = match weight {
-            Some(weight) => beside(weight, || Ok(none.clone()))?,
+            Some(weight) => weight.new_beside(|| Ok(none.clone()))?,
             None => Variable::new(&none)?,
         };
         Ok(Sums { held, none })
@@ -66,7 +65,7 @@ impl Sums {
         if let [only] = &parts[..] {
             return self.held.assign_add(only);
         }
-        let _there = on(&self.held);
+        let _there = self.held.device_scope();
         self.held.assign_add(&concat(&parts.iter().collect::<Vec<_>>(), 0)?)
     }
 

@@ -36,8 +36,8 @@ impl Announced<'_> {
                 let location = node.source.0.unwrap_or_else(|| Location::here());
                 match is_block {
                     // A recording knows the outermost graph alone from its plan.
-                    true => inner.ledger.book_fallback_alone(wanted, ran, op, why, location),
-                    false => inner.ledger.book_fallback(wanted, ran, op, location, 0.0),
+                    true => inner.journal.fell_back(wanted, ran, op, why, location),
+                    false => inner.journal.ledger.book_fallback(wanted, ran, op, location, 0.0),
                 }
             }
             if report.said {

@@ -139,7 +139,7 @@ impl Runtime {
         let at = Caller::here();
         let captures = {
             let state = self.inner.state();
-            let whole = |t| transfer::whole_or_hosted(&state.table, &self.inner.ledger, t, at);
+            let whole = |t| transfer::whole_or_hosted(&state.table, &self.inner.journal, t, at);
             program.captures.iter().map(whole).collect::<Result<Vec<_>>>()?
         };
         let given = captures.len();
@@ -213,7 +213,7 @@ impl Runtime {
         let announced = Announced { inner: &self.inner, state: &state, context: &context };
         announced.all(&graph, &placed.assignment, false);
         each_block(&graph, &plan, &mut |block| announced.all(block.graph, &block.nested.assignment, true));
-        let book = self.inner.ledger.open(plan.copies());
+        let book = self.inner.journal.ledger.open(plan.copies());
         let places = places(&graph, &state.table, &context, &placed, &plan);
         let Placed { prediction, assignment, .. } = placed;
         let homes = homes_of(&graph, &variables, &assignment);

@@ -107,7 +107,7 @@ impl Compiled {
     ) -> Result<Outcome> {
         let number = self.calls.fetch_add(1, Relaxed);
         let sampled = is_sampled(number, self.has_choice());
-        if runtime.inner.ledger.recordings.is_on() {
+        if runtime.inner.journal.recordings.is_on() {
             return self.call_for_recordings(runtime, arguments, variables, number, sampled);
         }
         if !sampled {
@@ -129,7 +129,7 @@ impl Compiled {
         number: u64,
         sampled: bool,
     ) -> Result<Outcome> {
-        let recordings = &runtime.inner.ledger.recordings;
+        let recordings = &runtime.inner.journal.recordings;
         let clock = Instant::now();
         let start = nanoseconds();
         // On a CPU the host's clock says it all.

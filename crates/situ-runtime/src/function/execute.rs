@@ -399,8 +399,8 @@ impl<R: Recorder> Run<'_, R> {
         }
         let seconds = clock.elapsed().as_secs_f64();
         self.call.book.note(number, seconds);
-        if self.call.is_nested && self.call.runtime.inner.ledger.recordings.is_on() {
-            self.call.book.tell(number, seconds, &self.call.runtime.inner.ledger.recordings);
+        if self.call.is_nested && self.call.runtime.inner.journal.recordings.is_on() {
+            self.call.runtime.inner.journal.copied_by_plan(self.call.book, number, seconds);
         }
         Ok(())
     }
@@ -408,7 +408,7 @@ impl<R: Recorder> Run<'_, R> {
     fn holds(&self, test: &DeviceTensor, step: &Step) -> Result<bool> {
         let mut byte = [0];
         let caller = step.source.0.map_or_else(|| Caller::here(), Caller::from);
-        transfer::read(&self.call.runtime.inner.ledger, test, &mut byte, caller)?;
+        transfer::read(&self.call.runtime.inner.journal, test, &mut byte, caller)?;
         // The read has settled what the device had to say: a decision by bad data is none.
         step.depends.as_deref().map_or(Ok(()), |depends| self.frame.known(depends))?;
         Ok(byte[0] != 0)

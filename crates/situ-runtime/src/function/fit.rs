@@ -254,7 +254,7 @@ impl Fitting<'_> {
             let purpose =
                 CopyPurpose { cause: Cause::Implicit, op: "capture", reason, caller: (*location).into() };
             let from = &self.captures[*capture];
-            let copy = transfer::copy(table, &self.inner.ledger, from, &table.devices[*device], purpose)?;
+            let copy = transfer::copy(table, &self.inner.journal, from, &table.devices[*device], purpose)?;
             from.lend(&copy);
             all.push(copy);
         }

@@ -144,7 +144,7 @@ impl Evaluate for OnDevices<'_> {
         }
         let mut bytes = [0; 8];
         let size = tensor.dtype().size();
-        crate::transfer::read(&self.inner.ledger, tensor, &mut bytes[..size], Caller::here()).ok()?;
+        crate::transfer::read(&self.inner.journal, tensor, &mut bytes[..size], Caller::here()).ok()?;
         Some(Scalar::from_bits(tensor.dtype(), u64::from_le_bytes(bytes)))
     }
 }

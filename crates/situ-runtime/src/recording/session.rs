@@ -120,9 +120,9 @@ impl Recordings {
         }
     }
 
-    /// Gives a copy that the ledger was told of to everybody.
+    /// Gives everybody a copy that no step of a function stands for.
     #[cold]
-    pub(crate) fn booked(
+    pub(crate) fn copied(
         &self,
         cause: Cause,
         (from, to, route): (DeviceId, DeviceId, Route),
@@ -198,7 +198,7 @@ pub struct Recorded {
 
 impl Recording {
     pub(crate) fn begin(runtime: &Runtime, options: Options) -> Recording {
-        let session = runtime.inner.ledger.recordings.begin(options);
+        let session = runtime.inner.journal.recordings.begin(options);
         Recording { runtime: runtime.clone(), session, began: SystemTime::now() }
     }
 
@@ -214,7 +214,7 @@ impl Recording {
         }
         drop(state);
         let end = nanoseconds();
-        self.runtime.inner.ledger.recordings.end(&self.session);
+        self.runtime.inner.journal.recordings.end(&self.session);
         let kept = std::mem::take(&mut *self.session.kept.lock().unwrap_or_else(PoisonError::into_inner));
         Recorded {
             options: self.session.options,
@@ -229,6 +229,6 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        self.runtime.inner.ledger.recordings.end(&self.session);
+        self.runtime.inner.journal.recordings.end(&self.session);
     }
 }
