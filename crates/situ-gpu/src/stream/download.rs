@@ -1,6 +1,7 @@
 //! The way of bytes to the host: in pieces, through staging buffers, two of them on their way at a time.
 
-use super::{Sent, Stream, mapped};
+use super::batch::Sent;
+use super::{Stream, mapped};
 use crate::fault::Fault;
 use crate::memory::Block;
 use crate::staging::{self, Direction, Staged};
