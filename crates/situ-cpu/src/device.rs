@@ -1,5 +1,6 @@
 //! The CPU behind the seam.
 
+use crate::cache;
 use crate::exec::Exec;
 use crate::kernels::{self, CpuKernel};
 use crate::level::Level;
@@ -30,7 +31,7 @@ pub fn physical_at(level: Level) -> Arc<dyn Physical> {
     let groups = Limits::read(Path::new("/"));
     let threads = groups.cpus.filter(|&cpus| cpus < cores.len());
     let mut features = vec![level.name().to_string()];
-    features.push(format!("{} MiB last-level cache", crate::cache::last_level_bytes() >> 20));
+    features.push(format!("{} MiB last-level cache", cache::last_level_bytes() >> 20));
     Arc::new(CpuPhysical {
         level,
         threads,
@@ -91,7 +92,14 @@ impl Physical for CpuPhysical {
         if let Some(cores) = &how.cores {
             description.cores = cores.clone();
         }
-        Ok(Arc::new(CpuDevice { id: how.id, level: self.level, description, threads, registry: registry() }))
+        Ok(Arc::new(CpuDevice {
+            id: how.id,
+            level: self.level,
+            description,
+            threads,
+            streaming_bytes: cache::last_level_bytes(),
+            registry: registry(),
+        }))
     }
 }
 
@@ -102,6 +110,7 @@ struct CpuDevice {
     level: Level,
     description: Description,
     threads: Threads,
+    streaming_bytes: usize,
     registry: &'static Registry<CpuKernel>,
 }
 
@@ -156,7 +165,7 @@ impl Device for CpuDevice {
         let fail = |why: String| Error::Kernel { op: call.op.name(), device: self.id, why };
         let kernel =
             self.get(call.kernel).ok_or_else(|| fail(format!("there is no kernel {:?}", call.kernel)))?;
-        let exec = Exec::new(&self.threads).with_level(self.level);
+        let exec = Exec { level: self.level, threads: &self.threads, streaming_bytes: self.streaming_bytes };
         let clock = call.timing.map(|timing| (timing, Instant::now()));
         // A panic in a kernel is our fault; it must not take the program down with it.
         match catch_unwind(AssertUnwindSafe(|| match kernel.in_f32 {

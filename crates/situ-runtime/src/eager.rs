@@ -123,8 +123,12 @@ impl Inner {
             if !input.checks.is_empty() {
                 checks.extend(transfer::open_checks(input)?);
             }
+            let is_here = input.device() == logical.id();
+            if is_here && device.accepts(choice.kernel, op, index, &input.layout) {
+                continue;
+            }
             let mut here: Option<DeviceTensor> = None;
-            if input.device() != logical.id() {
+            if !is_here {
                 self.allow_copy(&state.config, op, input, index, logical, request)?;
                 let purpose =
                     CopyPurpose { cause: Cause::Implicit, op: op.name(), reason: choice.reason, caller };

@@ -1,7 +1,7 @@
 //! The one way from a method call to the runtime.
 
 use crate::current::current_runtime;
-use crate::scope::{current_request, line_of, on_device};
+use crate::scope::{around, current_request, on_device};
 use crate::tape;
 use crate::tensor::Tensor;
 use crate::trace::{emit, emit_node, is_tracing};
@@ -15,7 +15,8 @@ use smallvec::SmallVec;
 /// Runs an op under the scopes around the call.
 #[track_caller]
 pub(crate) fn apply(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
-    apply_with(op.into(), inputs, &current_request(), line_of(Caller::here()))
+    let around = around();
+    apply_with(op.into(), inputs, around.request(), around.line_of(Caller::here()))
 }
 
 /// Runs any op by its data, under the scopes around the call; gives all its outputs. For what has no method
@@ -31,7 +32,8 @@ pub(crate) fn apply(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
 /// ```
 #[track_caller]
 pub fn apply_op(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-    apply_all(op.into(), inputs, &current_request(), line_of(Caller::here()))
+    let around = around();
+    apply_all(op.into(), inputs, around.request(), around.line_of(Caller::here()))
 }
 
 /// [`apply_with`], for ops with several outputs.

@@ -3,7 +3,7 @@
 
 use crate::bucketed::Bucketed;
 use crate::current::current_runtime;
-use crate::scope::{current_request, enter};
+use crate::scope::{around, enter};
 use crate::tape::is_recording;
 use crate::tensor::Tensor;
 use crate::together;
@@ -183,8 +183,11 @@ impl Function {
     fn filled_up<T>(
         &self,
         inputs: &[&Tensor],
-        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[DeviceTensor]) -> Result<(Outcome, T)>,
+        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[&DeviceTensor]) -> Result<(Outcome, T)>,
     ) -> Result<(Vec<Tensor>, T)> {
+        if self.buckets.is_none() {
+            return self.attempt(inputs, call);
+        }
         let Some(padded) = self.padded(inputs, Caller::here())? else {
             return self.attempt(inputs, call);
         };
@@ -197,7 +200,7 @@ impl Function {
     fn attempt<T>(
         &self,
         inputs: &[&Tensor],
-        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[DeviceTensor]) -> Result<(Outcome, T)>,
+        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[&DeviceTensor]) -> Result<(Outcome, T)>,
     ) -> Result<(Vec<Tensor>, T)> {
         let mut lost: SmallVec<[DeviceId; 2]> = SmallVec::new();
         loop {
@@ -312,9 +315,10 @@ impl Function {
         for input in inputs {
             arguments.push(input.concrete()?);
         }
-        let request = current_request();
+        let around = around();
+        let request = around.request();
         let known = self.variants.read().unwrap_or_else(|p| p.into_inner());
-        if let Some(variant) = known.iter().find(|v| v.fits(&arguments, &request)) {
+        if let Some(variant) = known.iter().find(|v| v.fits(&arguments, request)) {
             let age = self.age.load(Relaxed);
             if variant.called.load(Relaxed) != age {
                 variant.called.store(age, Relaxed);
@@ -322,12 +326,12 @@ impl Function {
             return Ok(Prepared { variant: variant.clone(), arguments });
         }
         // One that fits but for what has changed since: what it learned holds on.
-        let before = known.iter().find(|v| v.is_for(&arguments, &request)).cloned();
+        let before = known.iter().find(|v| v.is_for(&arguments, request)).cloned();
         // Those that fit but for sizes, the last first: one may be like this one.
-        let similar = known.iter().rev().filter(|v| v.is_like(&arguments, &request)).take(MOST_ALIKE);
+        let similar = known.iter().rev().filter(|v| v.is_like(&arguments, request)).take(MOST_ALIKE);
         let similar: SmallVec<[Arc<Variant>; MOST_ALIKE]> = similar.cloned().collect();
         drop(known);
-        let variant = Arc::new(self.variant(&arguments, request, before.as_deref(), &similar)?);
+        let variant = Arc::new(self.variant(&arguments, request.clone(), before.as_deref(), &similar)?);
         if let Some(before) = &before {
             let [was, is] = [before, &variant].map(|v| v.compiled.expected());
             let cause =

@@ -8,6 +8,7 @@ use situ_core::{Caller, DeviceId, DeviceSpec, Location, Policy, Result};
 use situ_runtime::Request;
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 #[derive(Debug, Clone)]
 enum Effect {
@@ -23,7 +24,7 @@ enum Effect {
 
 /// What a stack of scopes asks for.
 #[derive(Debug, Clone, Default)]
-struct Merged {
+pub(crate) struct Merged {
     request: Request,
     /// The line that ops are said to be of, if it is not that of their call.
     line: Option<Location>,
@@ -44,6 +45,15 @@ impl Merged {
         }
         merged
     }
+
+    pub(crate) fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The line that an op called at `caller` is said to be of.
+    pub(crate) fn line_of(&self, caller: Caller) -> Caller {
+        self.line.map_or(caller, Caller::from)
+    }
 }
 
 /// An open scope, and what it and those around it ask for: an op reads that without walking the stack, and a
@@ -51,22 +61,27 @@ impl Merged {
 struct Open {
     id: u64,
     effect: Effect,
-    merged: Merged,
+    merged: Rc<Merged>,
 }
 
 #[derive(Default)]
 struct Scopes {
     stack: Vec<Open>,
+    /// What no scope asks for.
+    outside: Rc<Merged>,
     next: u64,
 }
 
 impl Scopes {
+    fn innermost(&self) -> &Rc<Merged> {
+        self.stack.last().map_or(&self.outside, |open| &open.merged)
+    }
+
     fn open(&mut self, effect: Effect) -> u64 {
         let id = self.next;
         self.next += 1;
-        let merged =
-            self.stack.last().map_or_else(|| Merged::default().inside(&effect), |o| o.merged.inside(&effect));
-        self.stack.push(Open { id, effect, merged });
+        let merged = self.innermost().inside(&effect);
+        self.stack.push(Open { id, effect, merged: Rc::new(merged) });
         id
     }
 
@@ -75,8 +90,8 @@ impl Scopes {
         let Some(at) = self.stack.iter().rposition(|open| open.id == id) else { return };
         self.stack.remove(at);
         for i in at..self.stack.len() {
-            let around = if i == 0 { Merged::default() } else { self.stack[i - 1].merged.clone() };
-            self.stack[i].merged = around.inside(&self.stack[i].effect);
+            let around = if i == 0 { &self.outside } else { &self.stack[i - 1].merged };
+            self.stack[i].merged = Rc::new(around.inside(&self.stack[i].effect));
         }
     }
 }
@@ -173,7 +188,14 @@ pub fn on_device(device: DeviceId) -> DeviceSpec {
 
 /// What the scopes around this call ask for.
 pub fn current_request() -> Request {
-    SCOPES.with(|scopes| scopes.borrow().stack.last().map(|o| o.merged.request.clone()).unwrap_or_default())
+    SCOPES.with(|scopes| scopes.borrow().innermost().request.clone())
+}
+
+/// What the scopes around this call ask for, as it is now: an op holds on to it without copying it, and what
+/// the op runs may open scopes of its own.
+#[inline]
+pub(crate) fn around() -> Rc<Merged> {
+    SCOPES.with(|scopes| scopes.borrow().innermost().clone())
 }
 
 /// Opens a scope whose ops are said to be of that line of the program, in errors, explanations and profiles:
@@ -205,8 +227,7 @@ pub fn line_scope(line: Location) -> ScopeGuard {
 
 /// The line that an op called at `caller` is said to be of.
 pub(crate) fn line_of(caller: Caller) -> Caller {
-    let line = SCOPES.with(|scopes| scopes.borrow().stack.last().and_then(|o| o.merged.line));
-    line.map_or(caller, Caller::from)
+    SCOPES.with(|scopes| scopes.borrow().innermost().line_of(caller))
 }
 
 /// Opens a scope that asks for exactly this, whatever is around it: to carry a scope to another thread.

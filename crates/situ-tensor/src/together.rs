@@ -9,7 +9,6 @@
 use crate::tensor::Tensor;
 use crate::trace::Recorded;
 use crate::variable::{Variable, VariableLock};
-use situ_core::Result;
 use situ_runtime::DeviceTensor;
 use smallvec::SmallVec;
 
@@ -30,21 +29,25 @@ pub(crate) fn order(variables: impl Iterator<Item = (Variable, bool)>) -> Vec<(u
     order.into_iter().map(|(_, number, assigned)| (number, assigned)).collect()
 }
 
+/// The values of a function's variables, by the variables' numbers.
+pub(crate) type Values = SmallVec<[Tensor; 4]>;
+
 /// The values of a function's variables, all of one moment.
-pub(crate) fn values(recorded: &Recorded) -> Result<SmallVec<[DeviceTensor; 2]>> {
+pub(crate) fn values(recorded: &Recorded) -> Values {
     let variables = &recorded.variables;
-    let copied = |held: &Tensor| held.concrete().cloned();
-    if let [only] = &variables[..] {
-        return Ok(SmallVec::from_iter([copied(&only.held())?]));
+    match &variables[..] {
+        [] => return Values::new(),
+        [only] => return Values::from_iter([only.held()]),
+        _ => (),
     }
     // Who replaces several values holds all of them: with all of them held, none is from before and none from
     // after.
     let held: SmallVec<[_; 4]> = recorded.order.iter().map(|&(n, _)| (n, variables[n].read())).collect();
-    let mut values: SmallVec<[Option<DeviceTensor>; 4]> = SmallVec::from_elem(None, variables.len());
+    let mut values: SmallVec<[Option<Tensor>; 4]> = SmallVec::from_elem(None, variables.len());
     for (number, value) in &held {
-        values[*number] = Some(copied(value)?);
+        values[*number] = Some(Tensor::clone(value));
     }
-    Ok(values.into_iter().flatten().collect())
+    values.into_iter().flatten().collect()
 }
 
 /// Gives variables their new values, all at one moment. Their turns are held.

@@ -1,7 +1,7 @@
 //! A function as it was compiled for one signature, and which of them are kept.
 
 use crate::tensor::Tensor;
-use crate::together;
+use crate::together::{self, Values};
 use crate::trace::Recorded;
 use situ_core::{Caller, DeviceId, Request, Result, TensorType};
 use situ_runtime::function::{Compiled, Outcome};
@@ -105,9 +105,9 @@ pub(crate) struct Prepared<'i> {
 impl Prepared<'_> {
     /// The variables' values where the plan has them; `None` if one is elsewhere and stays there: then
     /// another plan is needed.
-    pub(crate) fn variables(&self) -> Result<Option<SmallVec<[DeviceTensor; 2]>>> {
+    pub(crate) fn variables(&self) -> Result<Option<Values>> {
         let Variant { recorded, compiled, runtime, .. } = &*self.variant;
-        let mut held = together::values(recorded)?;
+        let mut held = together::values(recorded);
         for (n, (variable, home)) in recorded.variables.iter().zip(compiled.homes()).enumerate() {
             if held[n].device() == *home {
                 continue;
@@ -116,7 +116,7 @@ impl Prepared<'_> {
                 return Ok(None);
             }
             match variable.move_to(*home, runtime) {
-                Ok(moved) => held[n] = moved,
+                Ok(moved) => held[n] = Tensor::from_concrete(moved),
                 // There is no room for it after all.
                 Err(error) if error.is_out_of_memory() => {
                     variable.settle();
@@ -130,21 +130,24 @@ impl Prepared<'_> {
 
     pub(crate) fn run<T>(
         &self,
-        variables: &[DeviceTensor],
-        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[DeviceTensor]) -> Result<(Outcome, T)>,
+        variables: &[Tensor],
+        call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[&DeviceTensor]) -> Result<(Outcome, T)>,
     ) -> Result<(Vec<Tensor>, T)> {
         let Variant { recorded, compiled, runtime, .. } = &*self.variant;
         let mut dense: SmallVec<[DeviceTensor; 2]> = SmallVec::new();
         let is_whole = |t: &DeviceTensor| t.layout().is_dense() && t.layout().offset() == 0;
-        let views = self.arguments.iter().any(|t| !is_whole(t));
-        if views {
+        if !self.arguments.iter().all(|t| is_whole(t)) {
             for argument in &self.arguments {
                 dense.push(runtime.dense(argument, Caller::here())?);
             }
         }
-        let whole: SmallVec<[&DeviceTensor; 4]> =
-            if views { dense.iter().collect() } else { self.arguments.iter().copied().collect() };
-        let (outcome, extra) = call(compiled, runtime, &whole, variables)?;
+        let views: SmallVec<[&DeviceTensor; 4]> = dense.iter().collect();
+        let whole: &[&DeviceTensor] = if views.is_empty() { &self.arguments } else { &views };
+        let mut held: SmallVec<[&DeviceTensor; 4]> = SmallVec::new();
+        for value in variables {
+            held.push(value.concrete()?);
+        }
+        let (outcome, extra) = call(compiled, runtime, whole, &held)?;
         if !outcome.updates.is_empty() {
             together::replace(recorded, outcome.updates);
         }

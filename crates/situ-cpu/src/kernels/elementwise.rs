@@ -1,7 +1,7 @@
 //! Elementwise ops on the engine of [`crate::elementwise`]; every dtype that the op has a meaning for.
 
 use super::{CpuKernel, start};
-use crate::elementwise::{self, NoResult, Operand, Params, TileFn};
+use crate::elementwise::{self, NO_FAULT, NoResult, Operand, Params, TileFn};
 use crate::exec::{Exec, Shared};
 use situ_core::error::{Data, Fault};
 use situ_core::{DType, Error, MAX_RANK, Result, Shape};
@@ -51,6 +51,9 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     // `where` is registered by the dtype of what it chooses from.
     let dtype = if call.op.kind() == OpKind::Where { out.dtype } else { call.inputs[0].dtype };
     let Some((f, params, grain)) = tile(call.op, dtype) else { return Err(super::refused(call)) };
+    if let Some(done) = few(exec, call, f, params, grain) {
+        return done;
+    }
     let broadcast;
     let inputs = match Operands::<3>::dense(call.inputs, shape) {
         Some(inputs) => inputs,
@@ -65,6 +68,36 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let done =
         unsafe { elementwise::run(exec, f, params, shape, &inputs, start(out), out.dtype.size(), grain) };
     done.map_err(|NoResult { element, .. }| no_result(call, call.op.name(), element))
+}
+
+/// An op on so few elements, side by side in all operands, that one call of its function on this thread is
+/// all: most ops of small tensors, for which preparing anything else would take longer than computing. `None`
+/// where it is another case.
+#[inline]
+fn few(exec: &Exec<'_>, call: &Call<'_>, f: TileFn, params: Params, grain: usize) -> Option<Result<()>> {
+    let out = &call.outputs[0];
+    let shape = out.layout.shape();
+    let (elements, output) = (shape.elements(), start(out));
+    let is_little = elements > 0 && elements < 2 * grain;
+    if !is_little || elements * out.dtype.size() >= exec.streaming_bytes || !exec.threads.is_here() {
+        return None;
+    }
+    let mut from = [std::ptr::null(); 3];
+    for (from, input) in from.iter_mut().zip(call.inputs) {
+        *from = start(input).cast_const();
+        // A function's result overlaps no operand.
+        let apart = !std::ptr::eq(*from, output);
+        if !(apart && input.layout.is_dense() && input.layout.shape() == shape) {
+            return None;
+        }
+    }
+    // SAFETY: types were inferred for this op, which reads no more operands than the three that a function
+    // takes; all are dense and of the result's shape, and none is where the result is.
+    let element = unsafe { f(exec.level, params, from, output, elements) };
+    Some(match element {
+        NO_FAULT => Ok(()),
+        element => Err(no_result(call, call.op.name(), element)),
+    })
 }
 
 /// Applies a function of one element to a dense tensor, in its own memory.

@@ -98,7 +98,7 @@ pub(crate) fn assemble(
     let operands = lanes.iter_mut().flat_map(|lane| &mut lane.steps).flat_map(|step| step.action.operands());
     let results = outputs.iter_mut().map(|(o, _)| o).chain(updates.iter_mut().map(|(_, o, _)| o));
     operands.chain(results).for_each(|operand| operand.buffer = now[operand.buffer]);
-    let mut arenas = Vec::with_capacity(devices.len());
+    let mut arenas: Vec<(DeviceIndex, usize)> = Vec::new();
     for (index, device) in devices.iter().enumerate() {
         let inside: Vec<usize> = (0..buffers.len())
             .filter(|&b| buffers[b].device == index && now[b] == b)
@@ -106,7 +106,6 @@ pub(crate) fn assemble(
             .collect();
         // A device that holds nothing of the plan is not opened for it.
         if inside.is_empty() {
-            arenas.push(Vec::new());
             continue;
         }
         let lives: Vec<ArenaBuffer> =
@@ -116,16 +115,24 @@ pub(crate) fn assemble(
         let packed = pack(&lives, alignment, chunk);
         let (offsets, total) = packed.map_err(|over| oversize(&buffers[inside[over]], device, chunk))?;
         for (&b, offset) in inside.iter().zip(offsets) {
-            buffers[b].memory = Memory::Arena { chunk: offset / chunk, offset: offset % chunk };
+            let number = arenas.len() + offset / chunk;
+            buffers[b].memory = Memory::Arena { chunk: number, offset: offset % chunk };
         }
         let chunks = total.div_ceil(chunk);
-        arenas.push((0..chunks).map(|c| (total - c * chunk).min(chunk)).collect());
+        arenas.extend((0..chunks).map(|c| (index, (total - c * chunk).min(chunk))));
     }
-    let mut slots = 0;
-    for buffer in &mut buffers {
-        if let Memory::Own { slot } | Memory::Late { slot } = &mut buffer.memory {
-            *slot = slots;
-            slots += 1;
+    let (mut own, mut late) = (Vec::new(), 0);
+    for (index, buffer) in buffers.iter_mut().enumerate() {
+        match &mut buffer.memory {
+            Memory::Own { slot } => {
+                *slot = own.len();
+                own.push(index);
+            }
+            Memory::Late { slot } => {
+                *slot = late;
+                late += 1;
+            }
+            Memory::Argument(_) | Memory::Capture(_) | Memory::Variable(_) | Memory::Arena { .. } => (),
         }
     }
     let late_of = made_by_branches(&lanes, &buffers);
@@ -138,8 +145,8 @@ pub(crate) fn assemble(
     }
     let ends = outputs.iter().map(|(_, value)| value).chain(updates.iter().map(|(_, _, value)| value));
     let mut sources = depends.of(ends.map(|value| value.node)).sources;
-    let late = late_of.into_values().flatten().filter(|made| !sources.contains(made)).collect::<Vec<_>>();
-    sources.extend(late);
+    let made = late_of.into_values().flatten().filter(|made| !sources.contains(made)).collect::<Vec<_>>();
+    sources.extend(made);
     let result = |operand, value: Value| PlanOutput { operand, reason: assignment[value.node.index()].1 };
     let outputs = outputs.into_iter();
     let outputs =
@@ -180,7 +187,8 @@ pub(crate) fn assemble(
         checks,
         sources,
         sent,
-        slots,
+        own,
+        late,
     })
 }
 

@@ -1,9 +1,9 @@
 //! The memory of one call: arenas, tensors of its own, and what it was given.
 
-use super::plan::{BufferIndex, Depends, DeviceIndex, ExecutionPlan, Memory, Operand, PlanOutput};
+use super::plan::{Buffer, BufferIndex, Depends, DeviceIndex, ExecutionPlan, Memory, Operand, PlanOutput};
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{await_checks, open_checks, verdict};
-use situ_core::{Error, Reason, Result, Shape, TensorType};
+use situ_core::{Error, Reason, Result};
 use situ_device::{Arg, Check, PendingDownload, Region};
 use situ_ir::Op;
 use smallvec::SmallVec;
@@ -21,54 +21,72 @@ pub(crate) struct Frame<'c> {
     plan: &'c ExecutionPlan,
     arguments: &'c [&'c DeviceTensor],
     captures: &'c [DeviceTensor],
-    variables: &'c [DeviceTensor],
-    arenas: SmallVec<[SmallVec<[Storage; 1]>; 2]>,
-    own: SmallVec<[OnceLock<DeviceTensor>; 2]>,
+    variables: &'c [&'c DeviceTensor],
+    arenas: SmallVec<[Storage; 1]>,
+    own: SmallVec<[Arc<Storage>; 4]>,
+    /// What branches have made.
+    late: Vec<OnceLock<DeviceTensor>>,
     checks: SmallVec<[OnceLock<Kept>; 1]>,
     sent: SmallVec<[Mutex<Sent>; 1]>,
 }
 
 impl<'c> Frame<'c> {
-    /// Reserves the memory of a call, or fails before anything has run.
+    /// The frame of a call that has no memory yet. Apart from [`Frame::reserve`], so that it is made where it
+    /// stays: it is large.
+    #[inline(always)]
     pub(crate) fn new(
         plan: &'c ExecutionPlan,
         captures: &'c [DeviceTensor],
         arguments: &'c [&'c DeviceTensor],
-        variables: &'c [DeviceTensor],
-    ) -> Result<Frame<'c>> {
-        let mut arenas = SmallVec::new();
-        for (device, chunks) in plan.devices.iter().zip(&plan.arenas) {
-            let mut held = SmallVec::new();
-            for &bytes in chunks {
-                held.push(Storage::new(device.clone(), device.allocate(bytes, "arena")?));
-            }
-            arenas.push(held);
+        variables: &'c [&'c DeviceTensor],
+    ) -> Frame<'c> {
+        Frame {
+            plan,
+            arguments,
+            captures,
+            variables,
+            arenas: SmallVec::new(),
+            own: SmallVec::new(),
+            late: Vec::new(),
+            checks: SmallVec::new(),
+            sent: SmallVec::new(),
         }
-        let mut own: SmallVec<[OnceLock<DeviceTensor>; 2]> =
-            (0..plan.slots).map(|_| OnceLock::new()).collect();
-        if plan.slots > 0 {
-            for buffer in &plan.buffers {
-                if let Memory::Own { slot } = buffer.memory {
-                    let device = &plan.devices[buffer.device];
-                    // Bytes under a flat shape: each result is a view of it with its own type.
-                    let flat = TensorType::new(situ_core::DType::U8, Shape::new(&[buffer.bytes])?);
-                    let tensor = device.tensor(flat, buffer.owner, Reason::Requested)?;
-                    own[slot] = OnceLock::from(tensor);
-                }
-            }
-        }
-        let checks = (0..plan.checks).map(|_| OnceLock::new()).collect();
-        let sent = (0..plan.sent).map(|_| Mutex::default()).collect();
-        Ok(Frame { plan, arguments, captures, variables, arenas, own, checks, sent })
     }
 
+    /// Reserves the memory of the call, or fails before anything has run.
+    pub(crate) fn reserve(&mut self) -> Result<()> {
+        let plan = self.plan;
+        for &(device, bytes) in &plan.arenas {
+            let device = &plan.devices[device];
+            self.arenas.push(Storage::new(device.clone(), device.allocate(bytes, "arena")?));
+        }
+        for &buffer in &plan.own {
+            let Buffer { device, bytes, owner, .. } = plan.buffers[buffer];
+            let device = &plan.devices[device];
+            self.own.push(Arc::new(Storage::new(device.clone(), device.allocate(bytes, owner)?)));
+        }
+        self.late.resize_with(plan.late, OnceLock::new);
+        self.checks.resize_with(plan.checks, OnceLock::new);
+        self.sent.resize_with(plan.sent, Mutex::default);
+        Ok(())
+    }
+
+    /// A tensor that the call was given, or that a branch has made.
     fn given(&self, memory: Memory) -> Option<&DeviceTensor> {
         match memory {
             Memory::Argument(n) => self.arguments.get(n).copied(),
             Memory::Capture(n) => self.captures.get(n),
-            Memory::Variable(n) => self.variables.get(n),
-            Memory::Own { slot } | Memory::Late { slot } => self.own[slot].get(),
-            Memory::Arena { .. } => None,
+            Memory::Variable(n) => self.variables.get(n).copied(),
+            Memory::Late { slot } => self.late[slot].get(),
+            Memory::Own { .. } | Memory::Arena { .. } => None,
+        }
+    }
+
+    /// The memory of a tensor that is no part of an arena.
+    fn storage(&self, memory: Memory) -> Option<&Arc<Storage>> {
+        match memory {
+            Memory::Own { slot } => self.own.get(slot),
+            other => self.given(other).map(|tensor| &tensor.storage),
         }
     }
 
@@ -77,11 +95,11 @@ impl<'c> Frame<'c> {
     pub(crate) fn region(&self, index: BufferIndex) -> Result<Region<'_>> {
         let buffer = &self.plan.buffers[index];
         if let Memory::Arena { chunk, offset } = buffer.memory {
-            let arena = self.arenas[buffer.device][chunk].region();
+            let arena = self.arenas[chunk].region();
             return Ok(Region { block: arena.block, offset: arena.offset + offset, bytes: buffer.bytes });
         }
-        match self.given(buffer.memory) {
-            Some(tensor) => Ok(tensor.arg().region),
+        match self.storage(buffer.memory) {
+            Some(storage) => Ok(storage.region()),
             None => Err(unbound(buffer.owner)),
         }
     }
@@ -95,19 +113,15 @@ impl<'c> Frame<'c> {
     /// A tensor that is no part of an arena, as a tensor.
     pub(crate) fn tensor(&self, operand: &Operand, reason: Reason) -> Result<DeviceTensor> {
         let buffer = &self.plan.buffers[operand.buffer];
-        let held = self.given(buffer.memory).ok_or_else(|| unbound(buffer.owner))?;
-        let mut tensor = held.clone();
-        tensor.layout = operand.layout;
-        tensor.dtype = operand.dtype;
-        tensor.reason = reason;
-        tensor.checks = Checks::new();
-        Ok(tensor)
+        let storage = self.storage(buffer.memory).ok_or_else(|| unbound(buffer.owner))?.clone();
+        let Operand { layout, dtype, .. } = *operand;
+        Ok(DeviceTensor { storage, layout, dtype, reason, checks: Checks::new() })
     }
 
     /// Binds what a branch has made.
     pub(crate) fn bind(&self, operand: &Operand, tensor: DeviceTensor) -> Result<()> {
         match self.plan.buffers[operand.buffer].memory {
-            Memory::Late { slot } if self.own[slot].set(tensor).is_ok() => Ok(()),
+            Memory::Late { slot } if self.late[slot].set(tensor).is_ok() => Ok(()),
             _ => Err(unbound("branch")),
         }
     }

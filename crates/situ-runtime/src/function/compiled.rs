@@ -103,7 +103,7 @@ impl Compiled {
         &self,
         runtime: &Runtime,
         arguments: &[&DeviceTensor],
-        variables: &[DeviceTensor],
+        variables: &[&DeviceTensor],
     ) -> Result<Outcome> {
         let number = self.calls.fetch_add(1, Relaxed);
         let sampled = is_sampled(number, self.has_choice());
@@ -125,7 +125,7 @@ impl Compiled {
         &self,
         runtime: &Runtime,
         arguments: &[&DeviceTensor],
-        variables: &[DeviceTensor],
+        variables: &[&DeviceTensor],
         number: u64,
         sampled: bool,
     ) -> Result<Outcome> {
@@ -156,7 +156,7 @@ impl Compiled {
         &self,
         runtime: &Runtime,
         arguments: &[&DeviceTensor],
-        variables: &[DeviceTensor],
+        variables: &[&DeviceTensor],
     ) -> Result<(Outcome, Vec<Event>)> {
         let start = nanoseconds();
         let stamps = Stamps::new(self.plan.steps(), DeviceTimes::Unasked);
@@ -177,7 +177,7 @@ impl Compiled {
         &self,
         runtime: &Runtime,
         arguments: &[&DeviceTensor],
-        variables: &[DeviceTensor],
+        variables: &[&DeviceTensor],
         recorder: &R,
     ) -> Result<Outcome> {
         // Held over the call: the configuration does not change under it.

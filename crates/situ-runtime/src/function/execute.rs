@@ -32,7 +32,7 @@ pub(crate) struct Invocation<'c, R> {
     pub(crate) book: &'c PlanCopies,
     pub(crate) captures: &'c [DeviceTensor],
     pub(crate) arguments: &'c [&'c DeviceTensor],
-    pub(crate) variables: &'c [DeviceTensor],
+    pub(crate) variables: &'c [&'c DeviceTensor],
     /// Which streams random ops draw from.
     pub(crate) draw: Draw,
     pub(crate) recorder: &'c R,
@@ -54,7 +54,8 @@ pub(crate) fn run<R: Recorder>(call: &Invocation<'_, R>) -> Result<Outcome> {
             plan.devices[device].device()?;
         }
     }
-    let frame = Frame::new(plan, call.captures, call.arguments, call.variables)?;
+    let mut frame = Frame::new(plan, call.captures, call.arguments, call.variables);
+    frame.reserve()?;
     if R::ON {
         call.recorder.taken(&plan.devices, &plan.used);
     }
@@ -65,14 +66,23 @@ pub(crate) fn run<R: Recorder>(call: &Invocation<'_, R>) -> Result<Outcome> {
         _ => run.lanes()?,
     }
     if plan.updates.is_empty() {
-        let outputs = plan.outputs.iter().map(|(y, d)| frame.result(y, d)).collect::<Result<_>>()?;
+        let mut outputs = Vec::with_capacity(plan.outputs.len());
+        for (result, depends) in &plan.outputs {
+            outputs.push(frame.result(result, depends)?);
+        }
         return Ok(Outcome { outputs, updates: Vec::new() });
     }
     // A variable has no way back to what it was: it takes a value only when all went well that the call has
     // done.
     frame.settle()?;
-    let outputs = plan.outputs.iter().map(|(y, _)| frame.value(y)).collect::<Result<_>>()?;
-    let updates = plan.updates.iter().map(|(v, y)| Ok((*v, frame.value(y)?))).collect::<Result<_>>()?;
+    let mut outputs = Vec::with_capacity(plan.outputs.len());
+    for (result, _) in &plan.outputs {
+        outputs.push(frame.value(result)?);
+    }
+    let mut updates = Vec::with_capacity(plan.updates.len());
+    for (variable, result) in &plan.updates {
+        updates.push((*variable, frame.value(result)?));
+    }
     Ok(Outcome { outputs, updates })
 }
 

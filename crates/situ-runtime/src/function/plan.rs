@@ -24,7 +24,7 @@ pub(crate) enum Memory {
     Capture(usize),
     /// Variable number n, as it is when the call begins.
     Variable(usize),
-    /// At this offset of a chunk of the device's arena.
+    /// At this offset of a chunk of the arenas, by the chunk's position in [`Plan::arenas`].
     Arena { chunk: usize, offset: usize },
     /// Tensor number n of the call's own: it leaves the call, or a branch reads it.
     Own { slot: usize },
@@ -165,8 +165,8 @@ pub(crate) struct ExecutionPlan {
     pub(crate) used: Vec<DeviceIndex>,
     /// What is behind the seam of each of them.
     pub(crate) targets: Vec<Option<Arc<dyn Device>>>,
-    /// Bytes of the chunks of each device's arena.
-    pub(crate) arenas: Vec<Vec<usize>>,
+    /// The chunks of the devices' arenas: whose each is, and its bytes.
+    pub(crate) arenas: Vec<(DeviceIndex, usize)>,
     pub(crate) buffers: Vec<Buffer>,
     pub(crate) lanes: Vec<Lane>,
     /// Results, and what each depends on.
@@ -179,8 +179,10 @@ pub(crate) struct ExecutionPlan {
     pub(crate) sources: Vec<Memory>,
     /// Copies to the host that are asked for ahead.
     pub(crate) sent: usize,
-    /// How many tensors of its own a call has.
-    pub(crate) slots: usize,
+    /// The tensors of its own that a call takes before its first step, in the order of their slots.
+    pub(crate) own: Vec<BufferIndex>,
+    /// How many tensors branches make.
+    pub(crate) late: usize,
 }
 
 /// Figures of a plan, for people and tests.
@@ -208,7 +210,10 @@ impl ExecutionPlan {
 
     /// What a call allocates on each device: the chunks of the arena, and the tensors that leave the call.
     pub(crate) fn allocations(&self) -> Vec<Vec<usize>> {
-        let mut sizes = self.arenas.clone();
+        let mut sizes = vec![Vec::new(); self.devices.len()];
+        for &(device, bytes) in &self.arenas {
+            sizes[device].push(bytes);
+        }
         for buffer in &self.buffers {
             if matches!(buffer.memory, Memory::Own { .. } | Memory::Late { .. }) {
                 sizes[buffer.device].push(buffer.bytes);
@@ -262,8 +267,11 @@ impl ExecutionPlan {
             arenas: self
                 .devices
                 .iter()
-                .zip(&self.arenas)
-                .map(|(d, chunks)| (d.id(), chunks.iter().sum()))
+                .enumerate()
+                .map(|(index, d)| {
+                    let own = self.arenas.iter().filter(|(device, _)| *device == index);
+                    (d.id(), own.map(|(_, bytes)| bytes).sum())
+                })
                 .collect(),
             launches: steps().filter(|s| matches!(s.action, Action::Launch { .. })).count(),
             copies: steps().filter_map(copied).count(),
