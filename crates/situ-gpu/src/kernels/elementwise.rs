@@ -1,11 +1,12 @@
-//! The machinery of elementwise kernels: one function of up to three elements, compiled for dense tensors
-//! (four elements at a time) and for any strides.
+//! The machinery of elementwise kernels: one function of up to three elements, four elements at a time;
+//! `quads` says how those are found.
 //!
 //! An op supplies the text of `fn apply(..)`; `unary`, `binary`, `select` and `cast` are tables of such
 //! texts.
 
+use super::quads::Quads;
 use super::run::{Params, Run, element_offset, groups_for, offset_of};
-use super::shader::{Elem, Math, entry, locate, per_output};
+use super::shader::{Elem, Math, entry};
 use super::space::Space;
 use crate::checks::BadValue;
 use crate::fault::Fault;
@@ -27,13 +28,6 @@ pub(crate) struct Function {
     pub(crate) body: Cow<'static, str>,
     /// An expression that is true where an element can't be computed, and what that means.
     pub(crate) bad: Option<(&'static str, BadValue)>,
-}
-
-/// Which of the two compilations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Path {
-    Flat,
-    Strided,
 }
 
 /// Queues the function over `inputs`, broadcast to the output's shape.
@@ -63,34 +57,22 @@ pub(crate) fn launch_over(
     let strides = std::array::from_fn(|i| layouts.get(i).map_or(none, |l| l.strides()));
     let space = Space::<3>::merged(shape, strides);
 
-    // Dense or one repeated element, each starting at a whole vector: four at a time.
-    let mut flat = f.bad.is_none() && space.rank <= 1;
-    let mut repeated = 0;
     let mut offsets = [0; 4];
     offsets[3] = element_offset(output);
     for (i, arg) in inputs.iter().enumerate() {
         offsets[i] = offset_of(arg, &layouts[i]);
-        let stride = if space.rank == 0 { 0 } else { space.strides[i][0] };
-        match stride {
-            0 => repeated |= 1 << i,
-            1 => flat &= offsets[i] % 4 == 0,
-            _ => flat = false,
-        }
     }
-    let path = if flat { Path::Flat } else { Path::Strided };
+    let quads = Quads::of(&space, &offsets[..inputs.len()]);
 
     let elements = shape.elements();
-    let mut params = Params::new([elements as u32, space.rank as u32, repeated, 0], offsets).with(own);
+    let mut params = Params::new([elements as u32, space.rank as u32, 0, 0], offsets).with(own);
     for axis in 0..space.rank {
         let [a, b, c] = space.strides.map(|s| s[axis]);
         params = params.axis(axis, [space.sizes[axis], a, b, c]);
     }
     let elems: [Option<Elem>; 3] = std::array::from_fn(|i| f.inputs.get(i).copied());
-    let key = PipelineKey::new(f.kernel, (f.body.clone(), elems, f.output, f.bad.is_some(), path));
-    let pipeline = run.pipeline(key, || match path {
-        Path::Flat => flat_source(f),
-        Path::Strided => strided_source(f),
-    })?;
+    let key = PipelineKey::new(f.kernel, (f.body.clone(), elems, f.output, f.bad.is_some(), quads.clone()));
+    let pipeline = run.pipeline(key, || source(f, &quads))?;
     let mut blocks = Vec::with_capacity(4);
     for arg in inputs {
         blocks.push(run.block(arg)?);
@@ -104,50 +86,43 @@ pub(crate) fn launch_over(
 }
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
-const LANES: [&str; 3] = ["x", "y", "z"];
+const LANES: [&str; 4] = ["x", "y", "z", "w"];
 
-/// `fn apply(a: .., b: .., e: u32) -> ..`
+/// `fn apply(a: .., b: .., e: u32) -> ..`, which notes an element that can't be computed.
 fn apply(f: &Function) -> String {
     let arguments: String = f.inputs.iter().zip(NAMES).map(|(i, n)| format!("{n}: {}, ", i.wgsl())).collect();
+    let note = f.bad.map_or(String::new(), |(bad, _)| {
+        let slots = f.inputs.len() + 1;
+        format!("    if {bad} && e < params.w[0].x {{ atomicMax(&b{slots}[p(63u) * 4u], ~e); }}\n")
+    });
     format!(
-        "fn apply({arguments}e: u32) -> {} {{\n    let own = params.w[2];\n    return {};\n}}\n",
+        "fn apply({arguments}e: u32) -> {} {{\n    let own = params.w[2];\n{note}    return {};\n}}\n",
         f.output.wgsl(),
         f.body
     )
 }
 
-fn strided_source(f: &Function) -> Source {
-    let count = f.inputs.len();
-    let loads: Vec<String> =
-        f.inputs.iter().enumerate().map(|(i, elem)| elem.load(&format!("b{i}"), &format!("at{i}"))).collect();
-    let mut text = f.math.text() + &apply(f);
-    text += &format!("fn element(e: u32) -> u32 {{\n{}", locate(count));
-    for (name, load) in NAMES.iter().zip(&loads) {
-        text += &format!("    let {name} = {load};\n");
-    }
-    if let Some((bad, _)) = f.bad {
-        text += &format!("    if {bad} {{ atomicMax(&b{}[p(63u) * 4u], ~e); }}\n", count + 1);
-    }
-    let arguments: String = NAMES[..count].iter().map(|n| format!("{n}, ")).collect();
-    text += &format!("    return {};\n}}\n", f.output.bits(&format!("apply({arguments}e)")));
-    per_output(f.output, count, f.bad.is_some(), &text)
-}
-
-fn flat_source(f: &Function) -> Source {
+fn source(f: &Function, quads: &Quads) -> Source {
     let count = f.inputs.len();
     let mut text = f.math.text() + &apply(f);
     text += &entry(256);
     text += "    let q = group * 256u + lane;\n    if q * 4u >= params.w[0].x { return; }\n";
-    for (i, elem) in f.inputs.iter().enumerate() {
-        text += &elem.load_four(i, &format!("params.w[1].{}", LANES[i]));
-    }
-    for lane in ["x", "y", "z", "w"] {
+    text += &quads.text(
+        &f.inputs,
+        |i| format!("params.w[1].{}", LANES[i]),
+        |axis| format!("params.w[{}].x", Params::AXES + axis),
+        |axis, i| format!("params.w[{}].{}", Params::AXES + axis, LANES[i + 1]),
+    );
+    for (k, lane) in LANES.iter().enumerate() {
         let arguments: String = (0..count).map(|i| format!("v{i}.{lane}, ")).collect();
-        text += &format!("    let r{lane} = apply({arguments}q * 4u);\n");
+        text += &format!("    let r{lane} = apply({arguments}q * 4u + {k}u);\n");
     }
-    let bits = f.output.four_bits(&["rx", "ry", "rz", "rw"].map(String::from));
+    let bits = f.output.four_bits(&LANES.map(|lane| format!("r{lane}")));
     text += &format!("    b{count}[(params.w[1].w >> 2u) + q] = {bits};\n}}\n");
-    let view = |elem: &Elem| if elem.is_word() { View::Quads } else { View::Words };
-    let buffers = f.inputs.iter().chain([&f.output]).map(view).collect();
+    let mut buffers: Vec<View> = f.inputs.iter().enumerate().map(|(i, elem)| quads.view(i, *elem)).collect();
+    buffers.push(if f.output.is_word() { View::Quads } else { View::Words });
+    if f.bad.is_some() {
+        buffers.push(View::Atomics);
+    }
     Source { buffers, wgsl: text }
 }

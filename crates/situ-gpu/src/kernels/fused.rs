@@ -6,12 +6,12 @@
 //! and so is the second of two equal operands.
 //!
 //! Constants and parameters of functions are not part of the text but of the call, so a program with another
-//! learning rate is the same kernel. Parameter words: (elements, axes, which inputs are one repeated element,
-//! -), then the offsets of inputs and outputs, then eight words for each axis (size, strides of up to six
-//! inputs), then the program's own words. Word 62 and 63 are the stream's, so axes step over the vector they
-//! lie in.
+//! learning rate is the same kernel. Parameter words: (elements, axes, -, -), then the offsets of inputs and
+//! outputs, then eight words for each axis (size, strides of up to six inputs), then the program's own words.
+//! Word 62 and 63 are the stream's, so axes step over the vector they lie in.
 
 use super::Kernel;
+use super::quads::Quads;
 use super::run::{Params, Run, groups_for, offset_of};
 use super::shader::{Elem, Math, entry};
 use super::space::Space;
@@ -59,21 +59,15 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let space = Space::<INPUTS>::merged(&shape, strides);
 
     let mut offsets = [0; 8];
-    let mut flat = space.rank <= 1;
-    let mut repeated = 0;
     for (i, (arg, layout)) in inputs.iter().zip(&layouts).enumerate() {
         offsets[i] = offset_of(arg, layout);
-        match if space.rank == 0 { 0 } else { space.strides[i][0] } {
-            0 => repeated |= 1 << i,
-            1 => flat &= offsets[i] % 4 == 0,
-            _ => flat = false,
-        }
     }
+    let quads = Quads::of(&space, &offsets[..inputs.len()]);
     for (i, arg) in outputs.iter().enumerate() {
         offsets[inputs.len() + i] = offset_of(arg, arg.layout);
     }
     let elements = shape.elements();
-    let mut params = Params::wide([elements as u32, space.rank as u32, repeated, 0]);
+    let mut params = Params::wide([elements as u32, space.rank as u32, 0, 0]);
     params.put(1, &offsets);
     for axis in 0..space.rank {
         let mut words = [0; 8];
@@ -83,9 +77,8 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     }
     params.put(OWN, &text.own);
 
-    let key = PipelineKey::new("fused", (text.signature.clone(), flat));
-    let pipeline = run
-        .pipeline(key, || if flat { flat_source(program, &text) } else { strided_source(program, &text) })?;
+    let key = PipelineKey::new("fused", (text.signature.clone(), quads.clone()));
+    let pipeline = run.pipeline(key, || source(program, &text, &quads))?;
     let blocks: Vec<&Block> =
         inputs.iter().chain(outputs).map(|arg| run.block(arg)).collect::<Result<_, _>>()?;
     match text.divides {
@@ -264,17 +257,6 @@ fn own_word(own: &mut Vec<u32>, value: u32) -> String {
     format!("p({at}u)")
 }
 
-/// The buffers of a program: word dtypes as `word`, bools always as words, then the slots if it divides.
-fn views(program: &Program, text: &Text, word: View) -> Vec<View> {
-    let outputs = program.outputs().iter().map(|r| program.dtype(*r));
-    let dtypes = program.inputs().iter().copied().chain(outputs);
-    let mut views: Vec<View> = dtypes.map(|d| if d == DType::Bool { View::Words } else { word }).collect();
-    if text.divides.is_some() {
-        views.push(View::Atomics);
-    }
-    views
-}
-
 /// An expression for the offset of binding `i`.
 fn offset(i: usize) -> String {
     format!("params.w[{}].{}", 1 + i / 4, ["x", "y", "z", "w"][i % 4])
@@ -286,73 +268,31 @@ fn elems(dtypes: impl Iterator<Item = DType>) -> Vec<Elem> {
     dtypes.filter_map(|d| Elem::of(d).ok()).collect()
 }
 
-/// Each invocation makes four elements in a row, found by their coordinates.
-fn strided_source(program: &Program, text: &Text) -> Source {
-    let inputs = elems(program.inputs().iter().copied());
-    let outputs = elems(program.outputs().iter().map(|r| program.dtype(*r)));
-    let mut wgsl = text.math.text() + &text.functions + &entry(256);
-    wgsl += "    let first = (group * 256u + lane) * 4u;\n    if first >= params.w[0].x { return; }\n";
-    for (j, _) in outputs.iter().enumerate().filter(|(_, e)| !e.is_word()) {
-        let _ = writeln!(wgsl, "    var word{j} = 0u;");
-    }
-    wgsl += "    for (var k = 0u; k < 4u; k++) {\n        let e = first + k;\n        if e >= params.w[0].x { break; }\n";
-    wgsl += "        var rest = e;\n";
-    for i in 0..inputs.len() {
-        let _ = writeln!(wgsl, "        var at{i} = {};", offset(i));
-    }
-    wgsl += "        for (var d = params.w[0].y; d > 0u; d--) {
-            let v = select(2u * d + 2u, 2u * d + 1u, d <= 6u);
-            let one = params.w[v];
-            let two = params.w[v + 1u];
-            let above = rest / one.x;
-            let c = rest - above * one.x;
-            rest = above;\n";
-    for i in 0..inputs.len() {
-        let stride = ["one.y", "one.z", "one.w", "two.x", "two.y", "two.z"][i];
-        let _ = writeln!(wgsl, "            at{i} += c * {stride};");
-    }
-    wgsl += "        }\n        let r = apply(";
-    for (i, elem) in inputs.iter().enumerate() {
-        wgsl += &elem.load(&format!("b{i}"), &format!("at{i}"));
-        wgsl += ", ";
-    }
-    wgsl += "e);\n";
-    for (j, elem) in outputs.iter().enumerate() {
-        let bits = elem.bits(&format!("r.o{j}"));
-        let place = inputs.len() + j;
-        let _ = if elem.is_word() {
-            writeln!(wgsl, "        b{place}[{} + e] = {bits};", offset(place))
-        } else {
-            writeln!(wgsl, "        word{j} |= {bits} << (k * 8u);")
-        };
-    }
-    wgsl += "    }\n";
-    for (j, _) in outputs.iter().enumerate().filter(|(_, e)| !e.is_word()) {
-        let place = inputs.len() + j;
-        let _ = writeln!(wgsl, "    b{place}[({} + first) >> 2u] = word{j};", offset(place));
-    }
-    wgsl += "}\n";
-    Source { buffers: views(program, text, View::Words), wgsl }
+/// An expression for the size of an axis (word 0), or for the stride of an input (words 1 and on).
+fn axis_word(axis: usize, word: usize) -> String {
+    format!("params.w[{}].{}", axis_vector(axis) + word / 4, ["x", "y", "z", "w"][word % 4])
 }
 
-/// Each invocation makes four elements in a row, read and written as vectors.
-fn flat_source(program: &Program, text: &Text) -> Source {
+/// Each invocation makes four elements in a row.
+fn source(program: &Program, text: &Text, quads: &Quads) -> Source {
     let inputs = elems(program.inputs().iter().copied());
     let outputs = elems(program.outputs().iter().map(|r| program.dtype(*r)));
     let mut wgsl = text.math.text() + &text.functions + &entry(256);
     wgsl += "    let q = group * 256u + lane;\n    if q * 4u >= params.w[0].x { return; }\n";
-    for (i, elem) in inputs.iter().enumerate() {
-        wgsl += &elem.load_four(i, &offset(i));
-    }
+    wgsl += &quads.text(&inputs, offset, |axis| axis_word(axis, 0), |axis, i| axis_word(axis, i + 1));
     for (k, lane) in ["x", "y", "z", "w"].iter().enumerate() {
         let arguments: String = (0..inputs.len()).map(|i| format!("v{i}.{lane}, ")).collect();
         let _ = writeln!(wgsl, "    let {lane} = apply({arguments}q * 4u + {k}u);");
     }
+    let mut buffers: Vec<View> = inputs.iter().enumerate().map(|(i, elem)| quads.view(i, *elem)).collect();
     for (j, elem) in outputs.iter().enumerate() {
         let place = inputs.len() + j;
         let values = ["x", "y", "z", "w"].map(|lane| format!("{lane}.o{j}"));
         let _ = writeln!(wgsl, "    b{place}[({} >> 2u) + q] = {};", offset(place), elem.four_bits(&values));
+        buffers.push(if elem.is_word() { View::Quads } else { View::Words });
     }
-    wgsl += "}\n";
-    Source { buffers: views(program, text, View::Quads), wgsl }
+    if text.divides.is_some() {
+        buffers.push(View::Atomics);
+    }
+    Source { buffers, wgsl: wgsl + "}\n" }
 }

@@ -29,6 +29,7 @@ mod matmul;
 mod pairs;
 mod pool2d;
 mod pool2d_strips;
+mod quads;
 mod random;
 mod reduce;
 mod rows;

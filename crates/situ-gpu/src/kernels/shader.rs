@@ -60,29 +60,15 @@ impl Elem {
         }
     }
 
-    /// Statements that load the four elements number `4 q` and on of buffer `b<i>` into `v<i>`, from the
-    /// element offset `offset`, which is a multiple of 4; or one element four times, where bit `i` of
-    /// `params.w[0].z` is set. Word dtypes are bound as quads.
-    pub(crate) fn load_four(self, i: usize, offset: &str) -> String {
-        let ty = self.wgsl();
-        let (one, four) = match self {
-            Elem::F32 | Elem::I32 => (
-                format!("bitcast<{ty}>(b{i}[off{i} >> 2u][off{i} & 3u])"),
-                format!("bitcast<vec4<{ty}>>(b{i}[(off{i} >> 2u) + q])"),
+    /// An expression for the four elements of quad number `index` of buffer `b<i>`: a vector of a buffer that
+    /// is bound as quads, or one word of bools.
+    pub(crate) fn load_quad(self, i: usize, index: &str) -> String {
+        match self {
+            Elem::F32 | Elem::I32 => format!("bitcast<vec4<{}>>(b{i}[{index}])", self.wgsl()),
+            Elem::Bool => format!(
+                "((vec4<u32>(b{i}[{index}]) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u)) != vec4<u32>(0u)"
             ),
-            Elem::Bool => (
-                self.load(&format!("b{i}"), &format!("off{i}")),
-                format!(
-                    "((vec4<u32>(b{i}[(off{i} >> 2u) + q]) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u)) != vec4<u32>(0u)"
-                ),
-            ),
-        };
-        format!(
-            "    let off{i} = {offset};
-    var v{i}: vec4<{ty}>;
-    if (params.w[0].z & {}u) != 0u {{ v{i} = vec4<{ty}>({one}); }} else {{ v{i} = {four}; }}\n",
-            1 << i
-        )
+        }
     }
 
     /// An expression for the bits of four values: a vector for word dtypes, one word for bools.

@@ -239,6 +239,55 @@ fn integer_arithmetic_wraps_and_division_by_zero_is_reported_at_its_element() {
 }
 
 #[test]
+fn every_pattern_of_broadcasting_finds_its_elements() {
+    if device().is_none() {
+        return;
+    }
+    // Rows that are whole quads and others; operands that repeat in a row, between rows, and both ways.
+    for (a, b, dims) in [
+        (&[2, 3, 4, 4][..], &[3, 1, 1][..], &[2, 3, 4, 4][..]),
+        (&[2, 3, 3, 5], &[3, 1, 1], &[2, 3, 3, 5]),
+        (&[2, 3, 3, 8], &[8], &[2, 3, 3, 8]),
+        (&[2, 5, 3], &[3], &[2, 5, 3]),
+        (&[6, 1], &[1, 8], &[6, 8]),
+        (&[6, 1], &[1, 9], &[6, 9]),
+        (&[4, 1, 3, 1, 5], &[2, 1, 3, 1], &[4, 2, 3, 3, 5]),
+        (&[3, 1, 2, 1, 2, 1], &[2, 1, 2, 1, 2], &[3, 2, 2, 2, 2, 2]),
+        (&[1], &[7, 1], &[7, 1]),
+    ] {
+        let count = |dims: &[usize]| dims.iter().product();
+        let (ta, tb) = (Tensor::new(a, &numbers(count(a), 1)), Tensor::new(b, &numbers(count(b), 2)));
+        // The same elements from views that begin within a quad and go backwards.
+        let shifted = |t: &Tensor, dims: &[usize]| {
+            let mut wide = dims.to_vec();
+            let last = wide.len() - 1;
+            wide[last] += 3;
+            let data: Vec<f32> = t.read();
+            let rows = data
+                .chunks(dims[last])
+                .flat_map(|row| row.iter().rev().chain(&[9.0; 3]).copied().collect::<Vec<f32>>());
+            let mut starts = vec![0; wide.len()];
+            starts[last] = dims[last] - 1;
+            let mut steps = vec![1; wide.len()];
+            steps[last] = -1;
+            Tensor::new(&wide, &rows.collect::<Vec<f32>>()).slice(&starts, &steps, dims)
+        };
+        let [va, vb] = [ta.expand(dims).read::<f32>(), tb.expand(dims).read::<f32>()];
+        let want: Vec<f64> = va.iter().zip(&vb).map(|(a, b)| f64::from(a - b)).collect();
+        let less: Vec<bool> = va.iter().zip(&vb).map(|(a, b)| a < b).collect();
+        for (ta, tb) in [(&ta, &tb), (&shifted(&ta, a), &tb), (&ta, &shifted(&tb, b))] {
+            println!("{a:?} and {b:?}");
+            assert_close(&run(Binary { kind: BinaryKind::Sub }, &[ta, tb]).read(), &want, 0.0, 0.0);
+            assert_eq!(run(Binary { kind: BinaryKind::Less }, &[ta, tb]).read::<bool>(), less);
+            let truth = run(Binary { kind: BinaryKind::Less }, &[ta, tb]);
+            let chosen: Vec<f32> = run(Where, &[&truth, ta, tb]).read();
+            let smaller: Vec<f64> = va.iter().zip(&vb).map(|(a, b)| f64::from(a.min(*b))).collect();
+            assert_close(&chosen, &smaller, 0.0, 0.0);
+        }
+    }
+}
+
+#[test]
 fn broadcasts_and_views_read_the_elements_they_stand_for() {
     if device().is_none() {
         return;
