@@ -44,6 +44,8 @@ pub(crate) struct Adapter {
     pub(crate) memory: Option<u64>,
     /// The most bytes that one kernel argument may have.
     pub(crate) max_binding_bytes: u64,
+    /// What it has that not every adapter has, and may be asked for.
+    pub(crate) features: wgpu::Features,
     /// Where it was found: drivers start threads when they are asked for their devices.
     pub(crate) home: Process,
     pub(crate) handle: wgpu::Adapter,
@@ -194,6 +196,7 @@ fn describe(kind: AdapterKind, info: &wgpu::AdapterInfo, handle: wgpu::Adapter) 
         kind,
         memory: heap_bytes(&handle),
         max_binding_bytes: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size),
+        features: handle.features(),
         home: Process::current(),
         handle,
     }

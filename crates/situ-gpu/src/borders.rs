@@ -1,6 +1,6 @@
 //! What an opened device can do in one go, known in this one place: loop trips of an invocation, workgroups
-//! in a dimension, bytes of a block, elements that kernels can count, work of one dispatch. Kernels cut their
-//! work by it.
+//! in a dimension, bytes of a block, elements that kernels can count, work of one dispatch, and whether
+//! invocations pass numbers to each other without memory. Kernels cut their work by it.
 //!
 //! Promises: no border is assumed that was not given by the driver or seen by a probe. Drivers do not tell
 //! how far a loop may run: Mesa's llvmpipe ends all loops of an invocation together after 65,535 trips,
@@ -39,6 +39,8 @@ pub(crate) struct Borders {
     pub(crate) elements: usize,
     /// Whether the driver runs kernels on the CPU: loads are dear there, and shared memory is no help.
     pub(crate) software: bool,
+    /// Whether invocations of a subgroup were seen to pass numbers to each other.
+    pub(crate) subgroups: bool,
 }
 
 impl Borders {
@@ -51,12 +53,14 @@ impl Borders {
             block: largest_block(limits) as usize,
             elements: ELEMENTS,
             software: adapter.kind == AdapterKind::Software,
+            subgroups: false,
         }
     }
 
     /// The borders of a device just opened on `adapter`.
     pub(crate) fn counted(self, context: &Context, adapter: &Adapter) -> Result<Borders, Fault> {
-        Ok(Borders { trips: trips(context, adapter)? as usize / 2, ..self })
+        let Seen { trips, subgroups } = seen(context, adapter)?;
+        Ok(Borders { trips: trips as usize / 2, subgroups, ..self })
     }
 
     /// Into how many parts of at most `most` so many are cut.
@@ -72,19 +76,28 @@ fn largest_block(limits: &wgpu::Limits) -> u64 {
     limit.min(1 << 31) / ALIGNMENT * ALIGNMENT
 }
 
-/// What was counted on each adapter that this process opened.
-static COUNTED: Mutex<Vec<(String, u32)>> = Mutex::new(Vec::new());
+/// What probes have found.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    trips: u32,
+    subgroups: bool,
+}
 
-fn trips(context: &Context, adapter: &Adapter) -> Result<u32, Fault> {
-    let name = format!("{} {}", adapter.name, adapter.driver);
-    let mut counted = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, trips)) = counted.iter().find(|(known, _)| *known == name) {
-        return Ok(*trips);
+/// What was seen on each adapter that this process opened.
+static KNOWN: Mutex<Vec<(String, Seen)>> = Mutex::new(Vec::new());
+
+fn seen(context: &Context, adapter: &Adapter) -> Result<Seen, Fault> {
+    let asked = context.device.features().contains(wgpu::Features::SUBGROUP);
+    let name = format!("{} {} {asked}", adapter.name, adapter.driver);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, seen)) = known.iter().find(|(known, _)| *known == name) {
+        return Ok(*seen);
     }
-    let trips = count(context, ASKED)?;
-    tracing::debug!(adapter = %name, trips, of = ASKED, "loops counted");
-    counted.push((name, trips));
-    Ok(trips)
+    // A driver that does not compile the probe has no subgroups that are of use.
+    let seen = Seen { trips: count(context, ASKED)?, subgroups: asked && pass_on(context).unwrap_or(false) };
+    tracing::debug!(adapter = %name, ?seen, of = ASKED, "probed");
+    known.push((name, seen));
+    Ok(seen)
 }
 
 /// How far a loop of `asked` trips comes. Each trip is stored, so that no compiler can do without the loop.
@@ -96,29 +109,61 @@ fn main() {
     for (var i = 0u; i < asked; i++) { b[1] = i + 1u; }
 }
 ";
-    let words = |label, usage| wgpu::BufferDescriptor {
-        label: Some(label),
-        size: 8,
-        usage,
-        mapped_at_creation: false,
+    let counted = probe(context, WGSL, &[asked, 0])?[1];
+    // Fewer than any driver allows means that the shader did not run at all.
+    if counted < 1024.min(asked) {
+        return Err(Fault::Internal(format!("a loop of {asked} trips was counted to {counted}")));
+    }
+    Ok(counted)
+}
+
+/// Whether every invocation of a workgroup finds the sum of all, joined as `kernels/team.rs` joins.
+fn pass_on(context: &Context) -> Result<bool, Fault> {
+    const WGSL: &str = "@group(0) @binding(0) var<storage, read_write> b: array<u32>;
+var<workgroup> scratch: array<u32, 256>;
+@compute @workgroup_size(256)
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(subgroup_size) size: u32,
+    @builtin(subgroup_id) number: u32, @builtin(subgroup_invocation_id) place: u32) {
+    var sum = b[lane];
+    for (var far = size >> 1u; far > 0u; far = far >> 1u) { sum += subgroupShuffleXor(sum, far); }
+    if place == 0u { scratch[number] = sum; }
+    workgroupBarrier();
+    var all = scratch[0];
+    for (var i = 1u; i < 256u / size; i++) { all += scratch[i]; }
+    b[lane] = all;
+}
+";
+    let numbers: Vec<u32> = (0..256).map(|lane| lane * lane + 1).collect();
+    let sum: u32 = numbers.iter().sum();
+    Ok(probe(context, WGSL, &numbers)?.iter().all(|found| *found == sum))
+}
+
+/// What one workgroup of a shader makes of some words.
+fn probe(context: &Context, wgsl: &str, words: &[u32]) -> Result<Vec<u32>, Fault> {
+    let size = 4 * words.len() as u64;
+    let buffer = |device: &wgpu::Device, label, usage| {
+        device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some(label),
+            size,
+            usage,
+            mapped_at_creation: false,
+        })
     };
-    let (submission, back) = context.guarded(16, |device| {
+    let (submission, back) = context.guarded(2 * size, |device| {
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-        let buffer = device.create_buffer(&words("counted", usage));
-        let back = device.create_buffer(&words(
-            "counted, read",
-            wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-        ));
+        let probed = buffer(device, "probed", usage);
+        let back =
+            buffer(device, "probed, read", wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST);
         let descriptor = wgpu::ShaderModuleDescriptor {
-            label: Some("count"),
-            source: wgpu::ShaderSource::Wgsl(WGSL.into()),
+            label: Some("probe"),
+            source: wgpu::ShaderSource::Wgsl(wgsl.into()),
         };
         let mut checks = wgpu::ShaderRuntimeChecks::checked();
         checks.force_loop_bounding = false;
-        // SAFETY: only loop bounding is off, as for kernels, and the loop ends after `asked` trips.
+        // SAFETY: only loop bounding is off, as for kernels, and the loops of probes count to a bound.
         let module = unsafe { device.create_shader_module_trusted(descriptor, checks) };
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some("count"),
+            label: Some("probe"),
             layout: None,
             module: &module,
             entry_point: Some("main"),
@@ -128,31 +173,24 @@ fn main() {
         let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
             layout: &pipeline.get_bind_group_layout(0),
-            entries: &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource: probed.as_entire_binding() }],
         });
-        context.queue.write_buffer(&buffer, 0, bytemuck::cast_slice(&[asked, 0]));
+        context.queue.write_buffer(&probed, 0, bytemuck::cast_slice(words));
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         pass.set_pipeline(&pipeline);
         pass.set_bind_group(0, &group, &[]);
         pass.dispatch_workgroups(1, 1, 1);
         drop(pass);
-        encoder.copy_buffer_to_buffer(&buffer, 0, &back, 0, Some(8));
+        encoder.copy_buffer_to_buffer(&probed, 0, &back, 0, Some(size));
         (context.queue.submit([encoder.finish()]), back)
     })?;
     back.map_async(wgpu::MapMode::Read, .., |_| {});
     context.wait(Some(submission))?;
     let view = back
         .get_mapped_range(..)
-        .map_err(|e| Fault::Internal(format!("reading how far loops are counted: {e:?}")))?;
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&view);
-    let counted = bytemuck::cast::<[u8; 8], [u32; 2]>(bytes)[1];
-    // Fewer than any driver allows means that the shader did not run at all.
-    if counted < 1024.min(asked) {
-        return Err(Fault::Internal(format!("a loop of {asked} trips was counted to {counted}")));
-    }
-    Ok(counted)
+        .map_err(|e| Fault::Internal(format!("reading what a probe has found: {e:?}")))?;
+    Ok(view.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
 }
 
 #[cfg(test)]

@@ -56,8 +56,8 @@ impl Context {
         let limits = adapter.handle.limits();
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("situ"),
-            // Launches can be timed where the adapter has a clock.
-            required_features: adapter.handle.features() & Clock::FEATURES,
+            // Launches can be timed where the adapter has a clock, and numbers joined where it has subgroups.
+            required_features: adapter.features & (Clock::FEATURES | wgpu::Features::SUBGROUP),
             required_limits: limits.clone(),
             // The pool above us makes few, large blocks: sub-allocation by wgpu would only add slack.
             memory_hints: wgpu::MemoryHints::MemoryUsage,

@@ -5,7 +5,7 @@ use super::Kernel;
 use super::long_rows::{LongRows, LongRowsCall, Numbers, Reads, source};
 use super::run::{Params, Run, element_offset, groups_for};
 use super::shader::{Elem, Math, per_output};
-use super::team::Team;
+use super::team::{PASSED, Team};
 use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::memory::Block;
@@ -40,8 +40,9 @@ fn in_teams(
 ) -> Result<(), Fault> {
     let team = Team::choose(channels, length, run.borders().software);
     let pipeline = run.pipeline(PipelineKey::new("batch_norm_statistics", team), || {
-        let text = Math::NONE.text() + "alias Acc = f32;\n" + &team.joins(&[("sum", "a + b")]);
-        let text = text + include_str!("wgsl/batch_norm_statistics.wgsl") + &team.main();
+        let joins = team.joins(run.borders(), Some(PASSED), &[("sum", "a + b")]);
+        let text = Math::NONE.text() + "alias Acc = f32;\n" + &joins;
+        let text = text + include_str!("wgsl/batch_norm_statistics.wgsl") + &team.main(run.borders());
         Source { buffers: vec![View::Words; 3], wgsl: text }
     })?;
     run.dispatch(&pipeline, &blocks, params, team.groups(channels))

@@ -77,6 +77,7 @@ mod tests {
             block: 128 << 20,
             elements: i32::MAX as usize,
             software: true,
+            subgroups: false,
         };
         for sizes in [[1, 1, 1], [3, 3, 3], [500, 3, 3], [2, 300, 70], [1, 7, 5000], [0, 3, 3]] {
             let boxes = Boxes::of(sizes, &borders);

@@ -147,6 +147,7 @@ mod tests {
             block: 128 << 20,
             elements: i32::MAX as usize,
             software: true,
+            subgroups: false,
         };
         for (elements, lines, columns) in [
             (9, 0, 5),

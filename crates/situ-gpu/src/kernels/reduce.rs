@@ -1,6 +1,7 @@
 //! Reductions over any axes of any strides.
 //!
-//! Short rows, and columns of a dense matrix, are reduced by one invocation each; long rows by a workgroup.
+//! Short rows, and many columns of a dense matrix, are reduced by one invocation each; long rows by a
+//! workgroup; fewer columns, of which neighbours lie side by side, by a workgroup for some of them.
 //! Rows that are too long for that, or too few, are cut: partial results go to the workspace, and are reduced
 //! once more, until there is one for each row. Which of these depends on shapes, strides and the device's
 //! borders alone, so a result has the same bits every time.
@@ -9,7 +10,7 @@ use super::Kernel;
 use super::run::{Params, Run, element_offset, groups_for};
 use super::shader::{Elem, Math, entry, per_output};
 use super::space::Space;
-use super::team::Team;
+use super::team::{PASSED, Team};
 use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::memory::Block;
@@ -29,13 +30,36 @@ const SHORT_CUT: usize = 1 << 11;
 /// From so many rows on, columns of a dense matrix are for one invocation each.
 const MANY_COLUMNS: usize = 2048;
 
+/// Columns of a dense matrix that a workgroup reduces, invocations for each, and from how many columns on.
+const SIDE: usize = 32;
+const STRIPES: usize = 256 / SIDE;
+const FEW_COLUMNS: usize = 8;
+/// Workgroups that are worked on at once by a device that is worth the name.
+const BUSY: usize = 128;
+
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add(OpKind::Reduce, Elem::DTYPES, Kernel::new(run).with_workspace(workspace));
 }
 
+/// Whether rows lie side by side, as the columns of a matrix do: the last axis is kept.
+fn are_columns(axes: &Axes, shape: &Shape) -> bool {
+    (0..shape.rank()).rev().find(|axis| shape[*axis] > 1).is_some_and(|axis| !axes.contains(axis))
+}
+
+/// Whether a workgroup reduces several of so many columns.
+fn in_stripes(rows: usize, length: usize, columns: bool, borders: &Borders) -> bool {
+    let many = (FEW_COLUMNS..MANY_COLUMNS).contains(&rows);
+    columns && many && Team::choose(rows, length, borders.software) == Team::Group && !borders.software
+}
+
 /// The length of the cuts in which each of `rows` rows of `length` elements is reduced; `weight` is loop
 /// trips for each element.
-fn cut_length(rows: usize, length: usize, weight: usize, borders: &Borders) -> usize {
+fn cut_length(rows: usize, length: usize, weight: usize, columns: bool, borders: &Borders) -> usize {
+    if in_stripes(rows, length, columns, borders) {
+        let wanted = (BUSY / rows.div_ceil(SIDE)).min(length / (32 * STRIPES)).max(1);
+        let most = STRIPES * (borders.trips / 16 / weight).max(1);
+        return length.div_ceil(Borders::parts(length, length.div_ceil(wanted).min(most))).max(1);
+    }
     // An invocation alone reduces four rows one after the other, in runs of 64; see `per_output`.
     let alone = (borders.trips / 5 / weight).max(64);
     let group = 256 * (borders.trips / 16 / weight).max(1);
@@ -61,10 +85,18 @@ fn weight(axes: &Axes, shape: &Shape) -> usize {
 }
 
 /// How many partial results each row has after each round but the last.
-fn rounds(rows: usize, length: usize, weight: usize, borders: &Borders) -> impl Iterator<Item = usize> {
-    let mut left = length;
+fn rounds(
+    rows: usize,
+    length: usize,
+    weight: usize,
+    columns: bool,
+    borders: &Borders,
+) -> impl Iterator<Item = usize> {
+    let (mut left, mut columns) = (length, columns);
     std::iter::from_fn(move || {
-        left = left.div_ceil(cut_length(rows, left, weight, borders));
+        left = left.div_ceil(cut_length(rows, left, weight, columns, borders));
+        // Partial results of all rows lie side by side.
+        columns = true;
         (left > 1).then_some(left)
     })
 }
@@ -74,7 +106,8 @@ fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[Tenso
     let rows = outputs[0].shape.elements();
     let length = op.axes.iter().map(|a| inputs[0].shape[a]).product();
     let weight = weight(&op.axes, &inputs[0].shape);
-    4 * rows * rounds(rows, length, weight, borders).sum::<usize>()
+    let columns = are_columns(&op.axes, &inputs[0].shape);
+    4 * rows * rounds(rows, length, weight, columns, borders).sum::<usize>()
 }
 
 /// What a round reads.
@@ -99,6 +132,8 @@ struct Round<'a> {
     rows: usize,
     length: usize,
     cut: usize,
+    /// Whether rows lie side by side, for all that shapes tell.
+    columns: bool,
     /// Elements that went into each row in all, by which a mean divides.
     count: usize,
     from: (&'a Block, u32),
@@ -125,13 +160,14 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         rows,
         length,
         cut: length.max(1),
+        columns: are_columns(&op.axes, input.layout.shape()),
         count: length,
         from,
         positions: from,
         to: result,
     };
     let mut at = 0;
-    for cuts in rounds(rows, length, weight, borders) {
+    for cuts in rounds(rows, length, weight, round.columns, borders) {
         let (block, start) = run.workspace()?;
         let partial = (block, start + at);
         at += (rows * cuts) as u32;
@@ -150,7 +186,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
                 ..round
             };
         }
-        round = Round { length: cuts, cut: cuts, ..round };
+        round = Round { length: cuts, cut: cuts, columns: true, ..round };
     }
     dispatch(run, &round).map(|()| None)
 }
@@ -175,6 +211,12 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
     let team =
         if columns { Team::Alone } else { Team::choose(round.rows, round.length, run.borders().software) };
     let cuts = round.length.div_ceil(round.cut).max(1);
+    // Bools are packed where they are the result, and words where they are partial.
+    let bytes = round.elem == Elem::Bool && cuts == 1;
+    let stripes = in_stripes(round.rows, round.length, round.columns, run.borders())
+        && inner == Some(1)
+        && round.reads != From::Positions
+        && !bytes;
     let units = round.rows * cuts;
     let sizes = [units as u32, round.kept.rank as u32, round.reduced.rank as u32, round.length as u32];
     let mut params = Params::new(sizes, [round.from.1, round.positions.1, 0, round.to.1]).with([
@@ -191,14 +233,15 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
         kind: round.kind,
         elem: round.elem,
         reads: round.reads,
-        // Bools are packed where they are the result, and words where they are partial.
-        bytes: round.elem == Elem::Bool && cuts == 1,
+        bytes,
+        stripes,
         axes: round.reduced.rank.min(3) as u8,
         team,
     };
-    let pipeline = run.pipeline(PipelineKey::new("reduce", form), || source(&form))?;
+    let pipeline = run.pipeline(PipelineKey::new("reduce", form), || source(&form, run.borders()))?;
     let groups = match team {
         Team::Alone => groups_for(units),
+        Team::Group if stripes => round.rows.div_ceil(SIDE) * cuts,
         // One workgroup makes all four bytes of a word.
         Team::Group if form.bytes => units.div_ceil(4),
         Team::Group => units,
@@ -217,6 +260,8 @@ struct Form {
     reads: From,
     /// Whether results are packed bytes.
     bytes: bool,
+    /// Whether a workgroup reduces several columns.
+    stripes: bool,
     /// How many axes are reduced, of which three stand for more.
     axes: u8,
     team: Team,
@@ -281,7 +326,16 @@ fn better(a: Best, b: Best) -> Best {{
     )
 }
 
-fn source(form: &Form) -> Source {
+/// What the result of a row is passed on as in a subgroup; bools are no numbers.
+fn passed(acc: &str, elem: Elem) -> Option<&'static str> {
+    match (acc, elem) {
+        ("Best", _) => Some("Best(subgroupShuffleXor(x.x, far), subgroupShuffleXor(x.at, far))"),
+        (_, Elem::Bool) => None,
+        _ => Some(PASSED),
+    }
+}
+
+fn source(form: &Form, borders: &Borders) -> Source {
     let Form { kind, elem, team, .. } = *form;
     let reduce = reduce_text(kind, elem);
     let mut text = Math::NONE.text() + &format!("alias T = {};\n", elem.wgsl());
@@ -325,10 +379,20 @@ fn start(base: u32, row: u32, first: u32) -> Acc {{ return {}; }}
             text += include_str!("wgsl/reduce_alone.wgsl");
             per_output(if form.bytes { Elem::Bool } else { Elem::I32 }, inputs, false, &text)
         }
-        Team::Group => {
-            text += &team.joins(&[("join", "join(a, b)")]);
-            text += include_str!("wgsl/reduce_group.wgsl");
+        Team::Group if form.stripes => {
+            text += &format!("const SIDE: u32 = {SIDE}u;\nconst STRIPES: u32 = {STRIPES}u;\n");
+            text += "var<workgroup> scratch: array<Acc, 256>;\n";
+            text += include_str!("wgsl/reduce_stretch.wgsl");
             text += &entry(256);
+            text += &include_str!("wgsl/reduce_columns.wgsl").replace("OUT", &format!("b{inputs}"));
+            Source { buffers: vec![View::Words; inputs + 1], wgsl: text }
+        }
+        Team::Group => {
+            let passed = passed(reduce.acc, elem);
+            text += &team.joins(borders, passed, &[("join", "join(a, b)")]);
+            text += include_str!("wgsl/reduce_stretch.wgsl");
+            text += include_str!("wgsl/reduce_group.wgsl");
+            text += &team.entry(borders);
             text += &if form.bytes {
                 include_str!("wgsl/reduce_group_bytes.wgsl").to_string()
             } else {
@@ -362,14 +426,16 @@ mod tests {
             block: 128 << 20,
             elements: i32::MAX as usize,
             software,
+            subgroups: false,
         };
         for (trips, software) in [(32767, true), (65536, false), (600, true)] {
             let borders = borders(trips, software);
             for rows in [1, 63, 64, 2047, 2048, 1 << 20] {
                 for length in [1, 64, 6553, 6554, 33_000, 1 << 20, (1 << 31) - 1] {
-                    for weight in [1, 5, 10] {
-                        let cut = cut_length(rows, length, weight, &borders);
+                    for (weight, columns) in [(1, false), (5, true), (10, false), (1, true)] {
+                        let cut = cut_length(rows, length, weight, columns, &borders);
                         let lanes = match Team::choose(rows, length, software) {
+                            _ if in_stripes(rows, length, columns, &borders) => STRIPES,
                             Team::Group if rows < MANY_COLUMNS => 256,
                             // Alone, four rows to an invocation.
                             _ => 1,
@@ -377,7 +443,7 @@ mod tests {
                         let made = if lanes == 1 { 4 } else { 1 } * cut.div_ceil(lanes) * weight * 67 / 64;
                         assert!(made <= trips.max(4 * 67 * weight), "{rows} rows of {length}: {made} trips");
                         let mut left = length;
-                        for cuts in rounds(rows, length, weight, &borders) {
+                        for cuts in rounds(rows, length, weight, columns, &borders) {
                             assert!(cuts < left);
                             left = cuts;
                         }

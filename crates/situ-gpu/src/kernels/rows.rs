@@ -7,7 +7,7 @@ use super::long_rows::{LongRows, LongRowsCall, Numbers, Reads, source};
 use super::run::{Params, Run, element_offset};
 use super::shader::Math;
 use super::space::Space;
-use super::team::Team;
+use super::team::{PASSED, Team};
 use crate::borders::Borders;
 use crate::checks::BadValue;
 use crate::fault::Fault;
@@ -100,10 +100,10 @@ fn pipeline(
     texts: &[&str],
 ) -> Result<Arc<Pipeline>, Fault> {
     run.pipeline(PipelineKey::new(kernel, team), || {
-        let joins = team.joins(&[("max", "max_nan(a, b)"), ("sum", "a + b")]);
+        let joins = team.joins(run.borders(), Some(PASSED), &[("max", "max_nan(a, b)"), ("sum", "a + b")]);
         let wgsl =
             (Math::EXP | Math::LOG).text() + "alias Acc = f32;\n" + &joins + include_str!("wgsl/rows.wgsl");
-        Source { buffers: buffers.to_vec(), wgsl: wgsl + &texts.concat() + &team.main() }
+        Source { buffers: buffers.to_vec(), wgsl: wgsl + &texts.concat() + &team.main(run.borders()) }
     })
 }
 

@@ -268,6 +268,7 @@ mod tests {
             block: 128 << 20,
             elements: i32::MAX as usize,
             software: true,
+            subgroups: false,
         };
         for count in [513, 70_000, 1 << 20, 1 << 25] {
             for size in [1, 2, 255, 256, 50_257, 1_000_003, i32::MAX as usize] {

@@ -1,4 +1,5 @@
-//! Kernels that reduce rows: one invocation for a short row, a workgroup of 256 for a long one.
+//! Kernels that reduce rows: one invocation for a short row, a workgroup of 256 for a long one, whose numbers
+//! are joined through subgroups where the device has them, else through workgroup memory alone.
 //!
 //! A kernel is the text of `fn work(row: u32, lane: u32)`, which visits elements `lane`, `lane + LANES`, ...
 //! and joins what it found with `team_<name>(lane, x)`. All invocations of a team take the same path through
@@ -6,6 +7,10 @@
 //! each axis (size, strides).
 
 use super::shader::entry;
+use crate::borders::Borders;
+
+/// A number as another invocation of the subgroup has it.
+pub(crate) const PASSED: &str = "subgroupShuffleXor(x, far)";
 
 /// Who works on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,45 +38,77 @@ impl Team {
     }
 
     /// `const LANES`, and for each (name, join) a function `team_<name>(lane: u32, x: Acc) -> Acc`, where
-    /// join is an expression in `a` and `b`.
-    pub(crate) fn joins(self, joins: &[(&str, &str)]) -> String {
-        let mut text = match self {
-            Team::Alone => String::from("const LANES: u32 = 1u;\n"),
-            Team::Group => {
-                String::from("const LANES: u32 = 256u;\nvar<workgroup> scratch: array<Acc, 256>;\n")
-            }
-        };
+    /// join is an expression in `a` and `b`. `passed` is an expression for `x`, an `Acc`, as the invocation
+    /// `far` away in the subgroup has it; without one, or without subgroups, numbers go through memory.
+    pub(crate) fn joins(self, borders: &Borders, passed: Option<&str>, joins: &[(&str, &str)]) -> String {
+        let passed = passed.filter(|_| borders.subgroups);
+        let mut text = String::from(match self {
+            Team::Alone => "const LANES: u32 = 1u;\n",
+            Team::Group => "const LANES: u32 = 256u;\nvar<workgroup> scratch: array<Acc, 256>;\n",
+        });
+        if let (Team::Group, Some(passed)) = (self, passed) {
+            text += &format!("fn passed(x: Acc, far: u32) -> Acc {{ return {passed}; }}\n");
+        }
         for (name, join) in joins {
-            text += &match self {
-                Team::Alone => format!("fn team_{name}(lane: u32, x: Acc) -> Acc {{ return x; }}\n"),
-                Team::Group => format!(
-                    "fn join_{name}(a: Acc, b: Acc) -> Acc {{ return {join}; }}
-fn team_{name}(lane: u32, x: Acc) -> Acc {{
-    // What was joined before may still be being read.
-    workgroupBarrier();
-    scratch[lane] = x;
-    workgroupBarrier();
-    for (var width = 128u; width > 0u; width = width >> 1u) {{
-        if lane < width {{ scratch[lane] = join_{name}(scratch[lane], scratch[lane + width]); }}
-        workgroupBarrier();
-    }}
-    return scratch[0];
-}}
-"
-                ),
-            };
+            if self == Team::Alone {
+                text += &format!("fn team_{name}(lane: u32, x: Acc) -> Acc {{ return x; }}\n");
+                continue;
+            }
+            let body = if passed.is_some() { THROUGH_SUBGROUPS } else { THROUGH_MEMORY };
+            text += &format!("fn join_{name}(a: Acc, b: Acc) -> Acc {{ return {join}; }}\n");
+            text += &body.replace("NAME", name);
         }
         text
     }
 
+    /// The opening of an entry point whose workgroup is a team, or 256 of them; as [`entry`].
+    pub(crate) fn entry(self, borders: &Borders) -> String {
+        if self == Team::Alone || !borders.subgroups {
+            return entry(256);
+        }
+        let more = "@builtin(local_invocation_index) lane: u32, @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_id) subgroup_number: u32, @builtin(subgroup_invocation_id) subgroup_place: u32) {
+    subgroup = vec3<u32>(subgroup_size, subgroup_number, subgroup_place);\n";
+        let plain = "@builtin(local_invocation_index) lane: u32) {\n";
+        String::from("var<private> subgroup: vec3<u32>;\n") + &entry(256).replace(plain, more)
+    }
+
     /// The entry point that calls `work` for each of `params.w[0].x` rows.
-    pub(crate) fn main(self) -> String {
+    pub(crate) fn main(self, borders: &Borders) -> String {
         let call = match self {
             Team::Alone => {
                 "    let row = group * 256u + lane;\n    if row < params.w[0].x { work(row, 0u); }\n}\n"
             }
             Team::Group => "    if group < params.w[0].x { work(group, lane); }\n}\n",
         };
-        entry(256) + call
+        self.entry(borders) + call
     }
 }
+
+/// Half of what is left at each step.
+const THROUGH_MEMORY: &str = "fn team_NAME(lane: u32, x: Acc) -> Acc {
+    // What was joined before may still be being read.
+    workgroupBarrier();
+    scratch[lane] = x;
+    workgroupBarrier();
+    for (var width = 128u; width > 0u; width = width >> 1u) {
+        if lane < width { scratch[lane] = join_NAME(scratch[lane], scratch[lane + width]); }
+        workgroupBarrier();
+    }
+    return scratch[0];
+}
+";
+
+/// One number for each subgroup, which are few; all invocations join those in the same order.
+const THROUGH_SUBGROUPS: &str = "fn team_NAME(lane: u32, x: Acc) -> Acc {
+    var mine = x;
+    for (var far = subgroup.x >> 1u; far > 0u; far = far >> 1u) { mine = join_NAME(mine, passed(mine, far)); }
+    // What was joined before may still be being read.
+    workgroupBarrier();
+    if subgroup.z == 0u { scratch[subgroup.y] = mine; }
+    workgroupBarrier();
+    var all = scratch[0];
+    for (var i = 1u; i < 256u / subgroup.x; i++) { all = join_NAME(all, scratch[i]); }
+    return all;
+}
+";

@@ -145,6 +145,7 @@ mod tests {
             block: 128 << 20,
             elements: i32::MAX as usize,
             software: true,
+            subgroups: false,
         };
         for (rows, columns, steps) in [
             (9, 1, 0),

@@ -8,17 +8,32 @@ use situ_ir::Op;
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
-static DEVICE: LazyLock<Option<Arc<dyn Device>>> = LazyLock::new(|| open(false));
-static AS_HARDWARE: LazyLock<Option<Arc<dyn Device>>> = LazyLock::new(|| open(true));
-
-thread_local! {
-    static PRETEND: Cell<bool> = const { Cell::new(false) };
+/// Which kernels a test runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kernels {
+    /// Those that this adapter gets.
+    Own,
+    /// Those of hardware.
+    Hardware,
+    /// Those of hardware that has nothing but what every adapter has.
+    Plain,
 }
 
-fn open(as_hardware: bool) -> Option<Arc<dyn Device>> {
+static OWN: LazyLock<Option<Arc<dyn Device>>> = LazyLock::new(|| open(Kernels::Own));
+static HARDWARE: LazyLock<Option<Arc<dyn Device>>> = LazyLock::new(|| open(Kernels::Hardware));
+static PLAIN: LazyLock<Option<Arc<dyn Device>>> = LazyLock::new(|| open(Kernels::Plain));
+
+thread_local! {
+    static KERNELS: Cell<Kernels> = const { Cell::new(Kernels::Own) };
+}
+
+fn open(kernels: Kernels) -> Option<Arc<dyn Device>> {
     let mut adapter = find_adapters().into_iter().next()?;
-    if as_hardware {
+    if kernels != Kernels::Own {
         adapter.kind = AdapterKind::Discrete;
+    }
+    if kernels == Kernels::Plain {
+        adapter.features = Default::default();
     }
     let open = Open { id: DeviceId::gpu(0), cores: None, threads: None, budget: Budget::new(None) };
     Some(PhysicalGpu::new(adapter).open(&open).expect("the adapter opens"))
@@ -26,21 +41,37 @@ fn open(as_hardware: bool) -> Option<Arc<dyn Device>> {
 
 /// One device for all tests, so that each shader is compiled once.
 pub(crate) fn device() -> Option<&'static dyn Device> {
-    let device = if PRETEND.get() { &AS_HARDWARE } else { &DEVICE };
+    let device = match KERNELS.get() {
+        Kernels::Own => &OWN,
+        Kernels::Hardware => &HARDWARE,
+        Kernels::Plain => &PLAIN,
+    };
     if device.is_none() {
         println!("skipped: no GPU adapter");
     }
     device.as_deref()
 }
 
-/// Runs a test as it is, and once more with the kernels that hardware gets, whatever the adapter is.
+/// Runs a test as it is, and with the kernels that hardware gets, whatever the adapter is.
 pub(crate) fn on_both_paths(test: fn()) {
-    if device().is_some() {
-        test();
-        PRETEND.set(true);
-        test();
-        PRETEND.set(false);
+    on(&[Kernels::Own, Kernels::Hardware], test);
+}
+
+/// The same, and with the kernels of hardware that lacks what not every adapter has.
+pub(crate) fn on_every_path(test: fn()) {
+    on(&[Kernels::Own, Kernels::Hardware, Kernels::Plain], test);
+}
+
+fn on(paths: &[Kernels], test: fn()) {
+    if device().is_none() {
+        return;
     }
+    for path in paths {
+        KERNELS.set(*path);
+        println!("kernels: {path:?}");
+        test();
+    }
+    KERNELS.set(Kernels::Own);
 }
 
 /// A tensor on the device.

@@ -87,7 +87,7 @@ fn check(t: &Tensor, axes: &[usize]) {
 
 #[test]
 fn every_kind_over_every_set_of_axes_and_through_views() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let t = Tensor::new(&[3, 5, 7, 2], &numbers(210, 1));
         for axes in [&[][..], &[0], &[1], &[3], &[0, 2], &[1, 2], &[1, 3], &[0, 1, 2, 3]] {
             check(&t, axes);
@@ -100,7 +100,7 @@ fn every_kind_over_every_set_of_axes_and_through_views() {
 
 #[test]
 fn long_rows_many_columns_and_rows_that_are_cut_up() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let near_one = |n, salt| numbers(n, salt).iter().map(|x| 1.0 + x * 1e-4).collect::<Vec<f32>>();
         check(&Tensor::new(&[3, 300], &near_one(900, 1)), &[1]);
         check(&Tensor::new(&[90, 2500], &near_one(225_000, 2)), &[0]);
@@ -110,8 +110,26 @@ fn long_rows_many_columns_and_rows_that_are_cut_up() {
 }
 
 #[test]
+fn columns_side_by_side_of_one_axis_and_of_several() {
+    on_every_path(|| {
+        let near_one = |dims: &[usize]| {
+            let count = dims.iter().product();
+            Tensor::new(
+                dims,
+                &numbers(count, count as u32).iter().map(|x| 1.0 + x * 1e-4).collect::<Vec<f32>>(),
+            )
+        };
+        check(&near_one(&[700, 40]), &[0]);
+        check(&near_one(&[5, 900, 3, 11]), &[1]);
+        check(&near_one(&[40, 9, 30, 33]), &[0, 2]);
+        check(&near_one(&[9000, 9]), &[0]);
+        check(&near_one(&[12, 700, 20]).permute(&[2, 1, 0]), &[1]);
+    });
+}
+
+#[test]
 fn nan_and_infinity_and_nothing() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let (inf, nan) = (f32::INFINITY, f32::NAN);
         check(&Tensor::new(&[5, 2], &[-inf, -inf, nan, 1.0, 1.0, nan, inf, -inf, 3.0, 3.0]), &[1]);
         let mut long = vec![-inf; 600];
@@ -128,7 +146,7 @@ fn nan_and_infinity_and_nothing() {
 
 #[test]
 fn sums_of_many_numbers_keep_their_precision() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let n = 1 << 20;
         let data: Vec<f32> = numbers(n, 5).iter().map(|x| x + 2.5).collect();
         let want: f64 = data.iter().map(|x| f64::from(*x)).sum();
@@ -142,7 +160,7 @@ fn sums_of_many_numbers_keep_their_precision() {
 
 #[test]
 fn integers_are_exact_and_wrap() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let data: Vec<i32> =
             (0..700).map(|i: i32| i.wrapping_mul(2_654_435).wrapping_sub(900_000_000)).collect();
         for (dims, axes) in [(&[7, 100][..], 1), (&[7, 100], 0), (&[2, 350], 1)] {
@@ -168,7 +186,7 @@ fn integers_are_exact_and_wrap() {
 
 #[test]
 fn any_and_all_of_bools() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for columns in [1, 3, 64, 65, 300] {
             let data: Vec<bool> = (0..9 * columns)
                 .map(|i| i / columns % 3 == 1 || (i / columns % 3 == 2 && i % columns == columns - 1))

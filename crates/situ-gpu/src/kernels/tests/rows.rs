@@ -16,7 +16,7 @@ fn log_softmax(row: &[f32]) -> Vec<f64> {
 
 #[test]
 fn softmax_over_any_axis_and_its_logarithm() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let t =
             Tensor::new(&[4, 70, 6], &numbers(4 * 70 * 6, 1).iter().map(|x| x * 20.0).collect::<Vec<_>>());
         for (tensor, axis) in
@@ -38,7 +38,7 @@ fn softmax_over_any_axis_and_its_logarithm() {
 
 #[test]
 fn masked_rows_and_rows_without_meaning() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for padding in [0, 100] {
             let mut data = Vec::new();
             for row in [
@@ -63,7 +63,7 @@ fn masked_rows_and_rows_without_meaning() {
 
 #[test]
 fn cross_entropy_of_dense_and_sparse_labels() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for classes in [1, 10, 200] {
             let rows = 12;
             let logits: Vec<f32> = numbers(rows * classes, 2).iter().map(|x| x * 8.0).collect();
@@ -91,7 +91,7 @@ fn cross_entropy_of_dense_and_sparse_labels() {
 
 #[test]
 fn a_zero_label_beside_a_masked_logit_contributes_nothing() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let logits = Tensor::new(&[2, 2], &[0.0, -INF, 0.0, -INF]);
         let labels = Tensor::new(&[2, 2], &[1.0f32, 0.0, 0.5, 0.5]);
         assert_eq!(run(CrossEntropy, &[&logits, &labels]).read::<f32>(), [0.0, INF]);
@@ -100,7 +100,7 @@ fn a_zero_label_beside_a_masked_logit_contributes_nothing() {
 
 #[test]
 fn a_label_out_of_range_is_named_with_its_row() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let logits = Tensor::new(&[4, 3], &numbers(12, 1));
         let result = run(SparseCrossEntropy, &[&logits, &Tensor::new(&[4], &[0, 2, 7, -1])]);
         let check = result.check.clone().unwrap();
@@ -114,7 +114,7 @@ fn a_label_out_of_range_is_named_with_its_row() {
 
 #[test]
 fn layer_norm_of_short_and_long_rows_through_views() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for columns in [1, 8, 300] {
             let rows = 6;
             let data: Vec<f32> = numbers(rows * columns, 4).iter().map(|x| x * 3.0 + 10.0).collect();

@@ -11,7 +11,7 @@ fn reduce(kind: ReduceKind, t: &Tensor, axes: &[isize]) -> Tensor {
 
 #[test]
 fn ones_along_rows_and_columns_are_all_counted() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for (dims, axes, count, rows) in [
             (&[64, 33_000][..], &[1][..], 33_000, 64),
             (&[64, 70_001], &[1], 70_001, 64),
@@ -38,7 +38,7 @@ fn ones_along_rows_and_columns_are_all_counted() {
 
 #[test]
 fn the_largest_and_its_place_are_found_wherever_they_stand() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for (rows, length) in [(64, 50_257), (3, 150_000), (100, 9_001)] {
             let mut data: Vec<f32> = numbers(rows * length, 1).iter().map(|x| x * 0.25).collect();
             let mut want = Vec::new();
@@ -64,7 +64,7 @@ fn the_largest_and_its_place_are_found_wherever_they_stand() {
 
 #[test]
 fn positions_over_several_axes_are_row_major_among_them() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let (n, c, h, w) = (9, 70, 40, 41);
         let mut data = vec![0f32; n * c * h * w];
         let mut want = Vec::new();
@@ -80,7 +80,7 @@ fn positions_over_several_axes_are_row_major_among_them() {
 
 #[test]
 fn one_bool_among_many_decides() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for (rows, length) in [(66, 70_003), (3, 140_000)] {
             let lone = |row: usize| (row * 9973 + length - 2) % length;
             let any: Vec<bool> = (0..rows * length)
@@ -99,7 +99,7 @@ fn one_bool_among_many_decides() {
 
 #[test]
 fn long_sums_and_products_keep_their_precision() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let (rows, length) = (64, 40_000);
         let data: Vec<f32> = numbers(rows * length, 5).iter().map(|x| x + 2.5).collect();
         let t = Tensor::new(&[rows, length], &data);

@@ -30,7 +30,7 @@ fn logits(rows: usize, length: usize) -> Vec<f32> {
 
 #[test]
 fn every_element_of_a_long_softmax_is_right() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for (rows, length) in SIZES {
             let data = logits(rows, length);
             let want: Vec<f64> = data.chunks(length).flat_map(log_softmax).collect();
@@ -50,7 +50,7 @@ fn every_element_of_a_long_softmax_is_right() {
 
 #[test]
 fn cross_entropies_count_every_class() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for (rows, length) in SIZES {
             let data = logits(rows, length);
             let want: Vec<Vec<f64>> = data.chunks(length).map(log_softmax).collect();
@@ -83,7 +83,7 @@ fn cross_entropies_count_every_class() {
 
 #[test]
 fn a_bad_label_of_a_long_row_is_named() {
-    on_both_paths(|| {
+    on_every_path(|| {
         let logits = Tensor::new(&[64, 9_000], &numbers(64 * 9_000, 2));
         let mut labels = vec![3; 64];
         labels[40] = 9_000;
@@ -98,7 +98,7 @@ fn a_bad_label_of_a_long_row_is_named() {
 
 #[test]
 fn layer_norm_far_from_zero_is_as_exact_as_its_input() {
-    on_both_paths(|| {
+    on_every_path(|| {
         for (rows, length, far) in
             [(64, 8_192, 1000.0), (64, 4_000, 1000.0), (66, 70_000, 10.0), (3, 33_000, 1000.0)]
         {
