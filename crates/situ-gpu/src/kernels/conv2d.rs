@@ -2,7 +2,7 @@
 
 use super::Kernel;
 use super::conv2d_by_element::{self as by_element, Share};
-use super::implicit::{self, Cut, Product};
+use super::implicit::{self, Cut, Patches, Product, Sum};
 use super::run::{Params, Run, element_offset};
 use crate::borders::Borders;
 use crate::fault::Fault;
@@ -58,6 +58,9 @@ fn types(run: &Run<'_>) -> [TensorType; 2] {
 fn whole(run: &Run<'_>, product: &Product) -> Result<(), Fault> {
     let args = [run.input(0), run.input(1), run.output()];
     let blocks = [run.block(args[0])?, run.block(args[1])?, run.block(args[2])?];
+    if let Some(patches) = Patches::of(product, Sum::Taps, run.borders()) {
+        return patches.run(run, &blocks, args.map(element_offset), 0);
+    }
     let cut = Cut::whole(product, run.borders());
     implicit::run(run, product, cut, &blocks, args.map(element_offset), 0)
 }
@@ -88,15 +91,19 @@ fn by_input(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
 }
 
 /// How the gradient by a filter is made.
-#[expect(clippy::large_enum_variant, reason = "it lives for one launch, on the stack: a box would allocate")]
 enum ByFilter {
-    /// Filters of one channel each give a product of next to no columns.
+    /// Few filters for a channel give a product of next to no columns.
+    Patches(Patches),
+    /// With too many taps to be written out, too.
     ByElement(Share),
     Product(Product, Cut),
 }
 
 impl ByFilter {
     fn choose(conv: &Conv2d, sizes: &ConvSizes, elements: usize, borders: &Borders) -> ByFilter {
+        if let Some(patches) = Patches::of(&Product::forward(conv, sizes), Sum::Places, borders) {
+            return ByFilter::Patches(patches);
+        }
         if conv.groups > 1 && sizes.filter.out / conv.groups < 4 {
             return ByFilter::ByElement(Share::new(elements, sizes, borders));
         }
@@ -110,6 +117,7 @@ fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[Tenso
     let Op::Conv2dByFilter(op) = op else { return 0 };
     let Ok(sizes) = op.sizes(inputs) else { return 0 };
     match ByFilter::choose(&op.conv, &sizes, elements, borders) {
+        ByFilter::Patches(patches) => patches.bytes(elements),
         ByFilter::ByElement(share) => share.bytes(elements),
         ByFilter::Product(_, cut) => cut.bytes(elements),
     }
@@ -121,21 +129,29 @@ fn by_filter(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     };
     let sizes = op.sizes(&types(run)).map_err(internal)?;
     let elements = run.output().layout.shape().elements();
-    let (product, cut) = match ByFilter::choose(&op.conv, &sizes, elements, run.borders()) {
-        ByFilter::Product(product, cut) => (product, cut),
+    let (images, by, result) = (run.input(0), run.input(1), run.output());
+    let choice = ByFilter::choose(&op.conv, &sizes, elements, run.borders());
+    let parts = match choice {
         ByFilter::ByElement(share) => {
             return by_element::by_filter(run, &op.conv, &sizes, share).map(|()| None);
         }
+        ByFilter::Patches(patches) => patches.parts,
+        ByFilter::Product(_, cut) => cut.parts,
     };
-    if cut.parts == 1 {
-        return whole(run, &product).map(|()| None);
+    let result = (run.block(result)?, element_offset(result));
+    let (to, offset) = if parts == 1 { result } else { run.workspace()? };
+    let blocks = [run.block(images)?, run.block(by)?, to];
+    let [from, by] = [images, by].map(element_offset);
+    match choice {
+        // The convolution's own product, in which the filter is the other side and the gradient the result.
+        ByFilter::Patches(patches) => patches.run(run, &blocks, [from, offset, by], elements)?,
+        ByFilter::Product(product, cut) => {
+            implicit::run(run, &product, cut, &blocks, [from, by, offset], elements)?;
+        }
+        ByFilter::ByElement(_) => {}
     }
-    let (work, offset) = run.workspace()?;
-    let (images, by) = (run.input(0), run.input(1));
-    let blocks = [run.block(images)?, run.block(by)?, work];
-    let offsets = [element_offset(images), element_offset(by), offset];
-    implicit::run(run, &product, cut, &blocks, offsets, elements)?;
-    let result = (run.block(run.output())?, element_offset(run.output()));
-    implicit::add_parts(run, cut.parts, elements, (work, offset), result)?;
+    if parts > 1 {
+        implicit::add_parts(run, parts, elements, (to, offset), result)?;
+    }
     Ok(None)
 }

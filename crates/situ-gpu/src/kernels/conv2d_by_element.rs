@@ -1,6 +1,6 @@
 //! Convolutions' gradients by one invocation for each element of the result: what would leave most of a tile
-//! empty. That is the gradient by filters that each see a channel of their own, and by images where strides
-//! are so long that pixels met few taps.
+//! empty. That is the gradient by large filters that each see a channel of their own, and by images where
+//! strides are so long that pixels met few taps.
 //!
 //! Loops that are too long for one invocation are cut into boxes, which add to the result one after the
 //! other. The gradient by the filter sums over all pixels: those are shared by parts, whose sums are added in

@@ -6,9 +6,9 @@
 //! beyond the image's ends. So one kernel, told by its parameters, does all three for any stride, dilation,
 //! padding, groups and either format; `problem` has the numbers.
 //!
-//! On hardware, tiles of both sides are shared in workgroup memory: `tile`. Where one filter sees a channel
-//! there is nothing to share, and on a software driver that memory is no faster than any other; there each
-//! invocation makes a block straight from memory: `direct`.
+//! On hardware, tiles of both sides are shared in workgroup memory: `tile`. On a software driver that memory
+//! is no faster than any other; there each invocation makes a block straight from memory: `direct`. Where few
+//! filters see a channel there is little to share but pixels of neighbouring windows: `patch`.
 //!
 //! Long sums are cut: what is left to add is added by later dispatches, or by parts with results of their own
 //! that are added at the end.
@@ -18,12 +18,15 @@
 //! `EXPERIMENTAL_COOPERATIVE_MATRIX` or `SHADER_F16`; what a row and a step are stays as it is. Both need
 //! hardware to be measured on.
 
+mod patch;
 mod problem;
 mod shape;
 mod text;
 
+pub(super) use patch::{Patches, Sum};
 pub(super) use problem::{Counters, Product};
 use shape::Shape;
+use text::Form;
 
 use super::run::{Params, Run, groups_for};
 use super::shader::{Elem, per_output};
@@ -100,18 +103,16 @@ pub(super) fn run(
     elements: usize,
 ) -> Result<(), Fault> {
     let shape = Shape::choose(product, run.borders());
-    let key = PipelineKey::new("implicit_product", shape);
-    let pipeline = run.pipeline(key, || text::source(&shape))?;
+    let inside = product.is_inside();
     let mut params = product.params(offsets, cut.parts, elements);
     let each = run.shared_by(cut.dispatches);
     let steps = product.inner.count();
     for number in 0..cut.dispatches {
         let first = number * cut.parts * cut.at_once;
         let end = steps.min(first + cut.parts * cut.at_once);
-        params.put(
-            Product::STEPS,
-            &[first.min(end) as u32, end as u32, cut.at_once as u32, u32::from(number > 0)],
-        );
+        params.put(Product::STEPS, &[first.min(end) as u32, end as u32, cut.at_once as u32]);
+        let form = Form { shape, inside, adds: number > 0 };
+        let pipeline = run.pipeline(PipelineKey::new("implicit_product", form), || text::source(&form))?;
         each.dispatch(&pipeline, blocks, &params, cut.parts * shape.groups(product))?;
     }
     Ok(())

@@ -43,6 +43,8 @@ pub(in super::super) struct Product {
     pub(super) columns: usize,
     /// From column to column, in the other side and in the result.
     pub(super) column_strides: [usize; 2],
+    /// Whether the channel is the last counter of a step, and not the first.
+    pub(super) channels_last: bool,
     /// Lines and columns of what is gathered from, beyond which are zeros.
     pub(super) size: [usize; 2],
     /// The line and the column at which all counters begin.
@@ -58,7 +60,7 @@ fn signed<const N: usize>(list: [usize; N]) -> [i64; N] {
 }
 
 impl Product {
-    /// The words of steps: the first, the end, those of a part, and whether results are added to.
+    /// The words of steps: the first, the end, and those of a part.
     pub(super) const STEPS: usize = 12;
 
     /// The convolution itself: a row for each place of the window, a column for each filter of a group.
@@ -85,6 +87,7 @@ impl Product {
             ),
             columns: per_group,
             column_strides: [filters[0] as usize, output[1] as usize],
+            channels_last: format == Format::ChannelsLast,
             size: sizes.input.size,
             first: before.map(|n| -n),
             groups: conv.groups,
@@ -140,6 +143,7 @@ impl Product {
             ),
             columns: sizes.filter.taken,
             column_strides: [filters[1] as usize, input[1] as usize],
+            channels_last: conv.window.format == Format::ChannelsLast,
             size: sizes.output.size,
             first,
             groups: conv.groups,
@@ -153,6 +157,22 @@ impl Product {
                 along[0].first_tap * filters[2] + along[1].first_tap * filters[3],
                 phase[0] as i64 * input[2] + phase[1] as i64 * input[3],
             ],
+        })
+    }
+
+    /// Which counters of a step are the channel and the taps down and across.
+    pub(super) fn inner_axes(&self) -> [usize; 3] {
+        if self.channels_last { [2, 0, 1] } else { [0, 1, 2] }
+    }
+
+    /// Whether no row and step lead beyond the image.
+    pub(super) fn is_inside(&self) -> bool {
+        (0..2).all(|axis| {
+            let counters = [&self.rows, &self.inner];
+            let reach = counters.iter().flat_map(|counters| counters.sizes.iter().zip(&counters.adds));
+            let far = reach.map(|(size, adds)| adds[axis + 1] * (*size as i64 - 1));
+            let (before, after) = far.fold((0, 0), |(b, a), far| (b + far.min(0), a + far.max(0)));
+            self.first[axis] + before >= 0 && self.first[axis] + after < self.size[axis] as i64
         })
     }
 

@@ -5,10 +5,22 @@ use crate::kernels::shader::entry;
 use crate::pipelines::{Source, View};
 use std::fmt::Write;
 
+/// What the text of a kernel depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Form {
+    pub(super) shape: Shape,
+    /// Whether nothing beyond an image is gathered.
+    pub(super) inside: bool,
+    /// Whether sums are added to what is there.
+    pub(super) adds: bool,
+}
+
 /// Both sides and the result are bound as words.
-pub(super) fn source(shape: &Shape) -> Source {
+pub(super) fn source(form: &Form) -> Source {
+    let Form { shape, inside, adds } = form;
     let [down, across] = shape.size();
     let mut wgsl = format!("const DOWN: u32 = {down}u;\nconst ACROSS: u32 = {across}u;\n");
+    wgsl += &format!("const INSIDE: bool = {inside};\nconst ADDS: bool = {adds};\n");
     wgsl += include_str!("../wgsl/implicit.wgsl");
     wgsl += &if shape.shared { tile(shape) } else { direct(shape) };
     wgsl += &entry(shape.invocations());

@@ -4,9 +4,10 @@
 // w[6]: what each counter of a row adds to the place in memory, the line, the column and the place of the
 // result. w[7] to w[9]: the same of a step, but for the other side instead of the result. w[10]: from group
 // to group in b0, b1 and b2, and groups. w[11]: from column to column in b1 and b2. w[12]: the first step,
-// the end, steps of a part, and whether to add to what is there. Beyond an image are zeros, and they are
-// multiplied as any pixel is: beside an infinite filter that makes NaN, as it does where a matrix product
-// does the work. Word 62 is a zero that no compiler knows to be one.
+// the end, and steps of a part. ADDS: whether to add to what is there. INSIDE: whether no window leaves its
+// image. Beyond an image are zeros, and they are multiplied as any pixel is: beside an infinite filter that
+// makes NaN, as it does where a matrix product does the work. Word 62 is a zero that no compiler knows to be
+// one.
 struct Place { gathered: u32, other: u32, result: u32, row: u32, column: u32, first: u32, end: u32 }
 fn place_of(group: u32) -> Place {
     let sizes = params.w[0];
@@ -40,13 +41,16 @@ fn step_of(step: u32) -> vec4<u32> {
     return c.x * params.w[7] + c.y * params.w[8] + c.z * params.w[9];
 }
 fn gather(at: vec4<u32>) -> f32 {
+    // Beyond the image this is some other word, which nobody uses.
+    let pixel = b0[at.x];
+    if INSIDE { return bitcast<f32>(pixel); }
     let within = at.y < params.w[3].x && at.z < params.w[3].y;
-    return bitcast<f32>(select(p(62u), b0[select(0u, at.x, within)], within));
+    return bitcast<f32>(select(p(62u), pixel, within));
 }
 fn store(result: u32, row: u32, column: u32, sum: f32) {
     if row >= params.w[0].x || column >= params.w[0].y { return; }
     let to = result + column * params.w[11].y;
     var all = sum;
-    if params.w[12].w != 0u { all += bitcast<f32>(b2[to]); }
+    if ADDS { all += bitcast<f32>(b2[to]); }
     b2[to] = bitcast<u32>(all);
 }

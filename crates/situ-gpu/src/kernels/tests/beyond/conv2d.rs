@@ -212,6 +212,29 @@ fn strides_dilations_and_groups_in_either_format() {
             Case { batch: 2, taken: 5, out: 36, groups: 4, image: [10, 9], padding: 1, ..PLAIN },
             Case { batch: 2, taken: 8, out: 64, groups: 8, image: [8, 8], stride: 2, padding: 1, ..PLAIN },
             Case { batch: 3, taken: 1, out: 37, groups: 37, image: [12, 11], padding: 1, ..PLAIN },
+            // Blocks of places that cover images and nothing else, a few filters for a channel, few channels.
+            Case { batch: 2, taken: 1, out: 40, groups: 40, image: [8, 12], padding: 1, ..PLAIN },
+            Case {
+                batch: 2,
+                taken: 1,
+                out: 9,
+                groups: 3,
+                image: [9, 7],
+                filter: [5, 2],
+                padding: 2,
+                ..PLAIN
+            },
+            Case {
+                batch: 2,
+                taken: 3,
+                out: 8,
+                image: [21, 20],
+                filter: [7, 7],
+                stride: 2,
+                padding: 3,
+                ..PLAIN
+            },
+            Case { batch: 2, taken: 6, out: 3, image: [9, 14], dilation: 2, padding: 2, ..PLAIN },
             Case {
                 batch: 3,
                 taken: 1,
@@ -249,5 +272,19 @@ fn padding_is_zeros_that_are_multiplied_and_what_is_infinite_stays_so() {
                 _ => assert!(x.is_finite(), "{place}: {x}"),
             }
         }
+    });
+}
+
+#[test]
+fn what_lies_beyond_the_last_place_of_a_window_is_no_part_of_a_gradient() {
+    on_both_paths(|| {
+        // The last pixel meets the last tap at the last place, and nothing else.
+        let case = Case { taken: 1, out: 1, image: [6, 7], ..PLAIN };
+        let mut images = vec![1f32; 42];
+        images[41] = f32::INFINITY;
+        let (images, by) = (Tensor::new(&case.images(), &images), Tensor::new(&[1, 1, 4, 5], &[1f32; 20]));
+        let op = Conv2dByFilter { conv: case.conv(Format::ChannelsFirst), size: case.filter };
+        let got: Vec<f32> = run(op, &[&images, &by]).read();
+        assert_eq!(got, [20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 20.0, f32::INFINITY]);
     });
 }
