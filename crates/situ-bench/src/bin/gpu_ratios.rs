@@ -1,8 +1,9 @@
 //! How GPU kernels compare with each other on one driver: convolutions and their gradients with the matrix
 //! product, and every op of a small CNN's step with its share by arithmetic and bytes. Only the ratios mean
-//! anything on a software driver.
+//! anything on a software driver, and of those only ratios of what ran side by side: rounds of a case
+//! alternate with rounds of the product, of a copy and of a launch.
 //!
-//! `gpu_ratios [ROUNDS]`: rates are those of the quickest round.
+//! `gpu_ratios [ROUNDS [PART OF A NAME]]`: times are those of the quickest round.
 
 use situ::ops::{Format, Update, UpdateKind};
 use situ::random::Generator;
@@ -31,25 +32,85 @@ impl Case {
         Case { name: name.into(), flops, bytes: 4.0 * floats as f64, call: Box::new(call) }
     }
 
-    /// Seconds of one call, of the quickest round.
-    fn seconds(&self, rounds: usize) -> Result<f64> {
-        let round = |calls: u32| -> Result<Duration> {
-            let start = Instant::now();
-            for _ in 0..calls {
-                black_box((self.call)()?);
-            }
-            sync()?;
-            Ok(start.elapsed())
-        };
-        // Kernels are compiled by the first call.
-        round(1)?;
-        let one = round(1)?.max(Duration::from_micros(1));
-        let calls = (ROUND.as_secs_f64() / one.as_secs_f64()).ceil().clamp(1.0, 2000.0) as u32;
-        let mut best = one.as_secs_f64();
-        for _ in 0..rounds {
-            best = best.min(round(calls)?.as_secs_f64() / f64::from(calls));
+    /// Seconds of one call in a round of so many.
+    fn round(&self, calls: u32) -> Result<f64> {
+        let start = Instant::now();
+        for _ in 0..calls {
+            black_box((self.call)()?);
         }
-        Ok(best)
+        sync()?;
+        Ok(start.elapsed().as_secs_f64() / f64::from(calls))
+    }
+
+    /// Calls that take about as long as that.
+    fn calls_in(&self, time: Duration) -> Result<u32> {
+        // Kernels are compiled by the first call.
+        self.round(1)?;
+        let one = self.round(1)?.max(1e-6);
+        Ok((time.as_secs_f64() / one).ceil().clamp(1.0, 2000.0) as u32)
+    }
+}
+
+/// What cases are held to: a product, which gives the rate of arithmetic, a copy, which gives the rate of
+/// bytes, and a launch of next to nothing.
+struct Rulers {
+    cases: [Case; 3],
+    calls: [u32; 3],
+    rounds: usize,
+}
+
+/// A case beside the rulers, each in its quickest round.
+struct Measured {
+    seconds: f64,
+    /// Its rate of arithmetic by that of the product.
+    of_product: f64,
+    /// The seconds that a launch, its arithmetic and its bytes would take.
+    share: f64,
+}
+
+impl Rulers {
+    fn new(rounds: usize) -> Result<Rulers> {
+        let (many, four) = (normal(&[1 << 22])?, normal(&[4])?);
+        let cases = [
+            product(512, 512, 512)?,
+            Case::new("copy", 0.0, 2 << 22, move || many.relu()),
+            Case::new("launch", 0.0, 8, move || four.relu()),
+        ];
+        let mut calls = [1; 3];
+        for (calls, case) in calls.iter_mut().zip(&cases) {
+            *calls = case.calls_in(ROUND / 4)?;
+        }
+        Ok(Rulers { cases, calls, rounds })
+    }
+
+    fn measure(&self, case: &Case) -> Result<Measured> {
+        let calls = case.calls_in(ROUND)?;
+        let (mut seconds, mut rulers) = (f64::MAX, [f64::MAX; 3]);
+        for _ in 0..self.rounds {
+            seconds = seconds.min(case.round(calls)?);
+            for (best, (ruler, calls)) in rulers.iter_mut().zip(self.cases.iter().zip(self.calls)) {
+                *best = best.min(ruler.round(calls)?);
+            }
+        }
+        let rate = self.cases[0].flops / rulers[0];
+        let share = rulers[2] + case.flops / rate + case.bytes * rulers[1] / self.cases[1].bytes;
+        Ok(Measured { seconds, of_product: case.flops / seconds / rate, share })
+    }
+
+    /// Prints a line for each case whose name has `part` in it.
+    fn print(&self, cases: &[Case], part: &str) -> Result<()> {
+        for case in cases.iter().filter(|case| case.name.contains(part)) {
+            let Measured { seconds, of_product, share } = self.measure(case)?;
+            println!(
+                "{:54} {:9.0} {:9.2} {:9.2} {:9.2}",
+                case.name,
+                1e6 * seconds,
+                case.flops / seconds / 1e9,
+                of_product,
+                seconds / share
+            );
+        }
+        Ok(())
     }
 }
 
@@ -187,53 +248,83 @@ fn cnn() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-fn main() -> Result<()> {
-    let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(5);
-    let _gpu = device("/GPU:0")?;
-    let mut rate = f64::MAX;
-    println!("{:52} {:>10} {:>9} {:>7}", "", "µs", "GFLOP/s", "ratio");
-    for [m, k, n] in [[512, 512, 512], [4096, 576, 64], [1024, 1024, 1024]] {
-        let case = product(m, k, n)?;
-        let seconds = case.seconds(rounds)?;
-        // The rate that convolutions are held to is that of the first: as large as theirs, and square.
-        if rate == f64::MAX {
-            rate = case.flops / seconds;
+/// What other models have besides, of sizes as they have them.
+fn others() -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    // A bias where channels are last, and broadcasts of all kinds.
+    for (dims, other) in [
+        (vec![64, 26, 26, 32], vec![32]),
+        (vec![64, 11, 11, 3], vec![3]),
+        (vec![1024, 1000], vec![1024, 1]),
+        (vec![1024, 999], vec![999]),
+        (vec![64, 1, 128, 33], vec![1, 16, 1, 33]),
+    ] {
+        let (x, y) = (normal(&dims)?, normal(&other)?);
+        let all = x.add(&y)?.shape().elements();
+        let floats = all + dims.iter().product::<usize>() + other.iter().product::<usize>();
+        cases.push(Case::new(format!("add {dims:?} {other:?}"), 0.0, floats, move || x.add(&y)));
+    }
+    for (dims, axes) in [
+        (vec![64, 26, 26, 32], vec![0, 1, 2]),
+        (vec![1 << 20], vec![0]),
+        (vec![4096, 256], vec![1]),
+        (vec![4096, 256], vec![0]),
+        (vec![64, 128, 128], vec![1]),
+        (vec![16, 64, 16, 64], vec![1, 3]),
+    ] {
+        let x = normal(&dims)?;
+        let all = x.shape().elements();
+        let axes: Vec<isize> = axes;
+        let (y, by) = (x.clone(), axes.clone());
+        cases.push(Case::new(format!("sum {dims:?} by {axes:?}"), 0.0, all, move || y.sum(&by)));
+        if axes.len() == 1 {
+            cases.push(Case::new(format!("argmax {dims:?} by {axes:?}"), 0.0, all, move || x.argmax(&axes)));
         }
-        println!("{:52} {:10.0} {:9.2}", case.name, 1e6 * seconds, case.flops / seconds / 1e9);
+    }
+    let x = normal(&[1024, 1000])?;
+    let all = x.shape().elements();
+    cases.extend(both("softmax [1024, 1000]", &x, [2 * all, 3 * all], |x| x.softmax(-1))?);
+    let (scale, shift) = (normal(&[1000])?, normal(&[1000])?);
+    let norm = move |x: &Tensor| x.layer_norm(&scale, &shift, 1e-5);
+    cases.extend(both("layer norm [1024, 1000]", &x, [2 * all, 3 * all], norm)?);
+    let (rows, wide) = (situ::tensor((0..4096).map(|i| i * 37 % 999).collect::<Vec<i32>>())?, 64);
+    let (table, updates) = (zeros(&[1000, wide], DType::F32)?, normal(&[4096, wide])?);
+    let floats = 2 * 1000 * wide + 4096 * (wide + 1);
+    cases.push(Case::new("scatter_add [1000, 64] of 4096", 0.0, floats, move || {
+        table.scatter_add(&rows, &updates, 0)
+    }));
+    Ok(cases)
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let rounds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(5);
+    let part = arguments.next().unwrap_or_default();
+    let _gpu = device("/GPU:0")?;
+    let rulers = Rulers::new(rounds)?;
+    println!("{:54} {:>9} {:>9} {:>9} {:>9}", "", "µs", "GFLOP/s", "/product", "/share");
+    for [m, k, n] in [[512, 512, 512], [4096, 576, 64], [1024, 1024, 1024]] {
+        rulers.print(&[product(m, k, n)?], &part)?;
     }
     for conv in [
         Conv([8, 64, 28, 64, 3, 1, 1, 1, 1]),
         Conv([8, 64, 28, 64, 3, 2, 1, 1, 1]),
         Conv([8, 128, 28, 64, 1, 1, 0, 1, 1]),
+        Conv([8, 64, 28, 128, 1, 2, 0, 1, 1]),
         Conv([2, 3, 112, 64, 7, 2, 3, 1, 1]),
         Conv([8, 64, 28, 64, 3, 1, 2, 1, 2]),
         Conv([8, 64, 28, 64, 3, 1, 1, 8, 1]),
+        // One filter for a channel shares nothing with others: these are held to their share.
         Conv([8, 128, 28, 128, 3, 1, 1, 128, 1]),
+        Conv([8, 128, 28, 128, 3, 2, 1, 128, 1]),
+        Conv([8, 64, 28, 128, 5, 1, 2, 64, 1]),
     ] {
         for format in [Format::ChannelsFirst, Format::ChannelsLast] {
-            for case in conv.cases(format)? {
-                let seconds = case.seconds(rounds)?;
-                let own = case.flops / seconds;
-                println!("{:52} {:10.0} {:9.2} {:7.2}", case.name, 1e6 * seconds, own / 1e9, own / rate);
-            }
+            rulers.print(&conv.cases(format)?, &part)?;
         }
     }
-    let many = normal(&[1 << 22])?;
-    let copy = Case::new("", 0.0, 2 << 22, move || many.relu());
-    let bandwidth = copy.bytes / copy.seconds(rounds)?;
-    let four = normal(&[4])?;
-    let floor = Case::new("", 0.0, 8, move || four.relu()).seconds(rounds)?;
-    println!(
-        "\nOps of a CNN's step; a share is {:.0} µs for a launch, arithmetic at {:.1} GFLOP/s, bytes at {:.1} GB/s",
-        1e6 * floor,
-        rate / 1e9,
-        bandwidth / 1e9
-    );
-    println!("{:52} {:>10} {:>9} {:>7}", "", "µs", "share", "ratio");
-    for case in cnn()? {
-        let seconds = case.seconds(rounds)?;
-        let share = floor + case.flops / rate + case.bytes / bandwidth;
-        println!("{:52} {:10.0} {:9.0} {:7.2}", case.name, 1e6 * seconds, 1e6 * share, seconds / share);
-    }
-    Ok(())
+    println!("\nOps of a CNN's step");
+    rulers.print(&cnn()?, &part)?;
+    println!("\nOther ops");
+    rulers.print(&others()?, &part)
 }
