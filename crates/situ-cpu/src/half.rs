@@ -3,7 +3,8 @@
 //! One rule for every path, bit for bit: to f32 exactly; back to the nearest, ties to even, subnormals kept,
 //! what is beyond the largest becomes infinite; a NaN keeps its sign and the leading bits of its payload, and
 //! is quiet. That is what x86's F16C and AVX-512 do for f16 and what the crate `half` does in software.
-//! AVX512_BF16 takes subnormals for zeros, so bf16 is done by integer arithmetic.
+//! AVX512_BF16 takes subnormals for zeros, so bf16 is converted by integer arithmetic (and multiplied by it
+//! only where none are met: `matmul/bf16.rs`).
 
 use crate::level::Level;
 use crate::multiversion;

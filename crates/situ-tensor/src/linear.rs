@@ -3,7 +3,7 @@
 use crate::apply::apply;
 use crate::tensor::Tensor;
 use situ_core::{Real, Result};
-use situ_ir::ops::{BiasAdd, CrossEntropy, LayerNorm, Matmul, Softmax, SparseCrossEntropy};
+use situ_ir::ops::{BiasAdd, CrossEntropy, LayerNorm, Matmul, MatmulInteger, Softmax, SparseCrossEntropy};
 
 impl Tensor {
     /// The matrix product over the last two axes; leading axes broadcast.
@@ -16,6 +16,24 @@ impl Tensor {
     #[track_caller]
     pub fn matmul_transposed(&self, other: &Tensor, transpose_a: bool, transpose_b: bool) -> Result<Tensor> {
         apply(Matmul { transpose_a, transpose_b }, &[self, other])
+    }
+
+    /// The matrix product of two sides of i8 or u8 as i32, over the last two axes; leading axes broadcast.
+    /// The product of [`Tensor::matmul`] would be bytes, which wrap.
+    #[track_caller]
+    pub fn matmul_integer(&self, other: &Tensor) -> Result<Tensor> {
+        apply(MatmulInteger::default(), &[self, other])
+    }
+
+    /// [`Tensor::matmul_integer`] with either side's last two axes swapped, without a copy.
+    #[track_caller]
+    pub fn matmul_integer_transposed(
+        &self,
+        other: &Tensor,
+        transpose_a: bool,
+        transpose_b: bool,
+    ) -> Result<Tensor> {
+        apply(MatmulInteger { matmul: Matmul { transpose_a, transpose_b } }, &[self, other])
     }
 
     /// Adds a bias along the last axis.

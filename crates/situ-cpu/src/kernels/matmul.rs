@@ -36,7 +36,7 @@ const fn with_bias<T: Element>() -> CpuKernel {
     }
 }
 
-const fn kernel<T: Element>() -> CpuKernel {
+pub(super) const fn kernel<T: Element>() -> CpuKernel {
     CpuKernel {
         run: run::<T>,
         accepts: |_, _, _| true,
@@ -60,7 +60,7 @@ fn workspace<T: Element>(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> us
 }
 
 /// Matrices in a tensor.
-fn batches_of(shape: &Shape) -> usize {
+pub(super) fn batches_of(shape: &Shape) -> usize {
     shape[..shape.rank() - 2].iter().product()
 }
 
@@ -92,10 +92,7 @@ fn product<T: Element>(exec: &Exec<'_>, call: &Call<'_>, op: &Matmul, epilogue: 
     }
     let left = side::<T>(start(a), a.layout, op.transpose_a);
     let right = side::<T>(start(b), b.layout, op.transpose_b);
-    let workspace = match call.workspace.and_then(|region| Some((region.host()?, region.bytes))) {
-        Some((start, bytes)) => Workspace { start: start.as_ptr(), bytes },
-        None => Workspace::NONE,
-    };
+    let workspace = workspace_of(call);
     let mut product = Product {
         m,
         k,
@@ -123,8 +120,16 @@ fn product<T: Element>(exec: &Exec<'_>, call: &Call<'_>, op: &Matmul, epilogue: 
     Ok(())
 }
 
+/// The workspace of a call.
+pub(super) fn workspace_of(call: &Call<'_>) -> Workspace {
+    match call.workspace.and_then(|region| Some((region.host()?, region.bytes))) {
+        Some((start, bytes)) => Workspace { start: start.as_ptr(), bytes },
+        None => Workspace::NONE,
+    }
+}
+
 /// The last two axes of a side as a matrix.
-fn side<T>(start: *mut u8, layout: &Layout, transposed: bool) -> Matrix<T> {
+pub(super) fn side<T>(start: *mut u8, layout: &Layout, transposed: bool) -> Matrix<T> {
     let strides = layout.strides();
     let [row_stride, col_stride] = [strides[strides.len() - 2], strides[strides.len() - 1]];
     let matrix = Matrix { ptr: start.cast::<T>().cast_const(), row_stride, col_stride };
@@ -132,7 +137,7 @@ fn side<T>(start: *mut u8, layout: &Layout, transposed: bool) -> Matrix<T> {
 }
 
 /// The strides of a side over the broadcast batch's axes: 0 where it repeats.
-fn batch_strides(layout: &Layout, batch: &Shape) -> [isize; MAX_RANK] {
+pub(super) fn batch_strides(layout: &Layout, batch: &Shape) -> [isize; MAX_RANK] {
     let own = layout.shape().rank() - 2;
     let lead = batch.rank() - own;
     let mut strides = [0; MAX_RANK];
@@ -145,7 +150,7 @@ fn batch_strides(layout: &Layout, batch: &Shape) -> [isize; MAX_RANK] {
 }
 
 /// Whether the rows of every product in turn are as far apart as those within one.
-fn rows_in_line(batch: &Shape, strides: &[isize; MAX_RANK], row_stride: isize, m: usize) -> bool {
+pub(super) fn rows_in_line(batch: &Shape, strides: &[isize; MAX_RANK], row_stride: isize, m: usize) -> bool {
     let mut step = row_stride * m as isize;
     for axis in (0..batch.rank()).rev() {
         if batch[axis] != 1 && strides[axis] != step {
@@ -157,7 +162,7 @@ fn rows_in_line(batch: &Shape, strides: &[isize; MAX_RANK], row_stride: isize, m
 }
 
 /// Where each product of the batch finds its sides, in row-major order.
-fn offsets(batch: &Shape, a: &[isize; MAX_RANK], b: &[isize; MAX_RANK]) -> Vec<Offsets> {
+pub(super) fn offsets(batch: &Shape, a: &[isize; MAX_RANK], b: &[isize; MAX_RANK]) -> Vec<Offsets> {
     let a = Layout::strided(*batch, a, 0);
     let b = Layout::strided(*batch, b, 0);
     // Strides may be negative: an offset is then a wrapped number, and comes back as it was.

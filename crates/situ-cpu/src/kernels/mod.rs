@@ -14,6 +14,8 @@ pub(crate) mod half;
 mod index;
 mod layer_norm;
 mod matmul;
+mod matmul_bf16;
+mod matmul_integer;
 mod movement;
 mod pool2d;
 mod pool2d_pairs;
@@ -67,6 +69,8 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     elementwise::register(&mut registry);
     fused::register(&mut registry);
     matmul::register(&mut registry);
+    matmul_bf16::register(&mut registry);
+    matmul_integer::register(&mut registry);
     reduce::register(&mut registry);
     softmax::register(&mut registry);
     cross_entropy::register(&mut registry);

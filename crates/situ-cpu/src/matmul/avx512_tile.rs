@@ -14,12 +14,16 @@
 //!
 //! The order of sums is [`super::tile::accumulate`]'s: each starts at zero and takes its products in the
 //! order of k, fused.
+//!
+//! Tiles of [`super::groups`] are the same with another instruction between A and B: four products of bytes
+//! in a lane, or two of bf16.
 
 use super::avx512::{F32x16, F64x8, first_16};
+use super::bytes_x86::Quads16;
 use super::tile::{self, Tile};
 use super::vector::TileFn;
 use std::arch::asm;
-use std::arch::x86_64::{__m512, __m512d};
+use std::arch::x86_64::{__m512, __m512d, __m512i};
 
 /// Rows of the largest tile.
 pub(super) const ROWS: usize = 14;
@@ -193,6 +197,16 @@ tiles!(
 );
 tiles!(
     f64, f64, F64x8, __m512d, "vmovupd", "vbroadcastsd", "vfmadd231pd",
+    [1 h1w1 h1w2 2 h2w1 h2w2 3 h3w1 h3w2 4 h4w1 h4w2 5 h5w1 h5w2 6 h6w1 h6w2 7 h7w1 h7w2 8 h8w1 h8w2 9 h9w1 h9w2
+    10 h10w1 h10w2 11 h11w1 h11w2 12 h12w1 h12w2 13 h13w1 h13w2 14 h14w1 h14w2]
+);
+tiles!(
+    bytes, i32, Quads16, __m512i, "vmovdqu32", "vpbroadcastd", "vpdpbusd",
+    [1 h1w1 h1w2 2 h2w1 h2w2 3 h3w1 h3w2 4 h4w1 h4w2 5 h5w1 h5w2 6 h6w1 h6w2 7 h7w1 h7w2 8 h8w1 h8w2 9 h9w1 h9w2
+    10 h10w1 h10w2 11 h11w1 h11w2 12 h12w1 h12w2 13 h13w1 h13w2 14 h14w1 h14w2]
+);
+tiles!(
+    bf16, f32, F32x16, __m512, "vmovups", "vbroadcastss", "vdpbf16ps",
     [1 h1w1 h1w2 2 h2w1 h2w2 3 h3w1 h3w2 4 h4w1 h4w2 5 h5w1 h5w2 6 h6w1 h6w2 7 h7w1 h7w2 8 h8w1 h8w2 9 h9w1 h9w2
     10 h10w1 h10w2 11 h11w1 h11w2 12 h12w1 h12w2 13 h13w1 h13w2 14 h14w1 h14w2]
 );

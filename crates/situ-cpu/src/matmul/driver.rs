@@ -109,6 +109,7 @@ pub(super) fn plan<T>(kernels: &Kernels<T>, p: &Product<'_, T>, b_packed: bool) 
         second_level: cache::second_level_bytes(),
         rows: kernels.rows,
         cols: kernels.cols,
+        group: kernels.group,
     })
 }
 

@@ -112,6 +112,7 @@ fn float_workspace_bytes<T: HasKernels>(m: usize, k: usize, n: usize) -> usize {
                     second_level: cache::second_level_bytes(),
                     rows: kernels.rows,
                     cols: kernels.cols,
+                    group: kernels.group,
                 });
                 most = most.max(driver::workspace_bytes(kernels, &plan));
             }

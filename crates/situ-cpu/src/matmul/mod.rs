@@ -23,7 +23,8 @@
 //! `tile` the micro-kernel that keeps a tile of the output in registers, `pack` the copying of operands into
 //! the order it reads, `gemv` the kernels for vectors. `plan` decides how a product is cut, `driver` and
 //! `region` do it, `blocks` does it for few rows on several threads, `vector_product` for vectors, `integer`
-//! for integers.
+//! for integers. `groups` lays operands out with several steps of k in one element, for processors that
+//! multiply and add these at once: `bytes` does it for products of bytes in 32 bits, `bf16` for bf16 in f32.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -33,10 +34,17 @@ mod avx2_loop;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_tile;
+mod bf16;
+#[cfg(target_arch = "x86_64")]
+mod bf16_x86;
 mod blocks;
+mod bytes;
+#[cfg(target_arch = "x86_64")]
+mod bytes_x86;
 mod driver;
 mod element;
 mod gemv;
+mod groups;
 mod integer;
 mod pack;
 mod packed_b;
@@ -49,6 +57,8 @@ mod vector;
 mod vector_product;
 mod workspace;
 
+pub use bf16::{Bf16Product, bf16_workspace_bytes, matmul_bf16};
+pub use bytes::{IntegerProduct, integer_workspace_bytes, matmul_integer};
 pub use element::{Element, FloatElement};
 pub use packed_b::PackedB;
 pub use slices::{MatrixSlice, matmul_slices};

@@ -69,6 +69,15 @@ pub(super) struct Inputs {
     pub(super) rows: usize,
     /// The micro-kernel's columns.
     pub(super) cols: usize,
+    /// Steps of k in an element.
+    pub(super) group: usize,
+}
+
+impl Inputs {
+    /// The block of k, in elements.
+    fn k_block(&self) -> usize {
+        grouped_k_block(self.k, self.group)
+    }
 }
 
 /// A plan.
@@ -148,6 +157,12 @@ pub(super) fn k_block(k: usize) -> usize {
     k.div_ceil(blocks).next_multiple_of(8).min(k).max(1)
 }
 
+/// The block of k for a product over `groups` elements of `group` steps each: the blocks end where those of
+/// single steps would, so that sums come out alike.
+pub(super) fn grouped_k_block(groups: usize, group: usize) -> usize {
+    k_block(groups * group).div_ceil(group)
+}
+
 /// Whether rows this far apart push each other out of the first-level cache.
 fn is_bad(stride: isize, element_bytes: usize) -> bool {
     (stride.unsigned_abs() * element_bytes).is_multiple_of(BAD_STRIDE)
@@ -155,7 +170,7 @@ fn is_bad(stride: isize, element_bytes: usize) -> bool {
 
 impl GemmPlan {
     pub(super) fn new(p: &Inputs) -> GemmPlan {
-        let k_block = k_block(p.k);
+        let k_block = p.k_block();
         let near = if p.masked { ONE_TILE_BYTES.min(p.second_level / 2) } else { ONE_TILE_BYTES };
         if GemmPlan::has_near_b(p) {
             GemmPlan::strips_past_b(p, k_block)
@@ -173,7 +188,7 @@ impl GemmPlan {
     fn has_near_b(p: &Inputs) -> bool {
         let near = p.k * p.n * p.element_bytes <= NEAR_B_BYTES;
         let in_place = p.masked && p.b == MatrixOrder::RowMajor && !p.b_packed && p.batch == 1;
-        near && in_place && p.m >= NEAR_B_STRIPS * p.rows && GemmPlan::reads_a_in_place(p, k_block(p.k), p.m)
+        near && in_place && p.m >= NEAR_B_STRIPS * p.rows && GemmPlan::reads_a_in_place(p, p.k_block(), p.m)
     }
 
     /// Tasks of rows: each writes whole rows of the output, one behind the other, which is how whatever comes

@@ -17,6 +17,7 @@ fn inputs(m: usize, k: usize, n: usize) -> Inputs {
         second_level: 1 << 20,
         rows: 6,
         cols: 16,
+        group: 1,
     }
 }
 
@@ -27,6 +28,16 @@ fn blocks_of_k_are_equal_within_a_few_steps_and_never_too_long() {
         assert!((1..=K_BLOCK_LIMIT).contains(&block), "{k}");
         let blocks = k.div_ceil(block);
         assert_eq!(blocks, k.div_ceil(K_BLOCK_LIMIT), "{k}");
+    }
+}
+
+#[test]
+fn blocks_of_groups_end_where_those_of_single_steps_do() {
+    for k in 1..5000 {
+        let groups = usize::div_ceil(k, 2);
+        let (single, grouped) = (k_block(k), grouped_k_block(groups, 2));
+        assert_eq!(groups.div_ceil(grouped), k.div_ceil(single), "{k}");
+        assert!(single == k || single == 2 * grouped, "{k}");
     }
 }
 

@@ -12,7 +12,7 @@ use crate::level::{Isa, PortableIsa};
 pub(super) struct Four<T>([T; 4]);
 
 macro_rules! four {
-    ($elem:ty, $mul_add:path) => {
+    ($elem:ty, $zero:literal, $mul_add:path, $add:path) => {
         // The pointers are the caller's promise, as the trait's contract says; no instruction is needed
         // beyond the target's baseline.
         impl Vector for Four<$elem> {
@@ -21,7 +21,7 @@ macro_rules! four {
 
             #[inline(always)]
             unsafe fn zero() -> Self {
-                Four([0.0; 4])
+                Four([$zero; 4])
             }
             #[inline(always)]
             unsafe fn splat(p: *const $elem) -> Self {
@@ -35,7 +35,7 @@ macro_rules! four {
             }
             #[inline(always)]
             unsafe fn load_first(p: *const $elem, count: usize) -> Self {
-                let mut four = [0.0; 4];
+                let mut four = [$zero; 4];
                 for (i, x) in four.iter_mut().take(count).enumerate() {
                     // SAFETY: see the impl.
                     *x = unsafe { *p.add(i) };
@@ -60,21 +60,29 @@ macro_rules! four {
             }
             #[inline(always)]
             unsafe fn add(a: Self, b: Self) -> Self {
-                Four(std::array::from_fn(|i| a.0[i] + b.0[i]))
+                Four(std::array::from_fn(|i| $add(a.0[i], b.0[i])))
             }
             #[inline(always)]
             unsafe fn relu(self) -> Self {
-                Four(self.0.map(|x| if x < 0.0 { 0.0 } else { x }))
+                Four(self.0.map(|x| if x < $zero { $zero } else { x }))
             }
             #[inline(always)]
             unsafe fn sum(self) -> $elem {
-                (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
+                $add($add(self.0[0], self.0[2]), $add(self.0[1], self.0[3]))
             }
         }
     };
 }
-four!(f32, PortableIsa::mul_add);
-four!(f64, PortableIsa::mul_add_f64);
+four!(f32, 0.0, PortableIsa::mul_add, std::ops::Add::add);
+four!(f64, 0.0, PortableIsa::mul_add_f64, std::ops::Add::add);
+four!(i32, 0, add_pair, i32::wrapping_add);
+
+/// The products of two pairs of 16 bits, and a number.
+#[inline(always)]
+fn add_pair(a: i32, b: i32, c: i32) -> i32 {
+    let [a, b] = [a, b].map(|pair| [i32::from(pair as i16), pair >> 16]);
+    c.wrapping_add(a[0] * b[0]).wrapping_add(a[1] * b[1])
+}
 
 impl<T: Float> Transpose for Four<T>
 where
@@ -94,3 +102,4 @@ where
 
 compile_level!(F32, Four<f32>, Four<f32>, 4, [1 2 3 4]);
 compile_level!(F64, Four<f64>, Four<f64>, 4, [1 2 3 4]);
+compile_level!(PAIRS, Four<i32>, Four<i32>, 4, [1 2 3 4]);

@@ -10,7 +10,7 @@ use super::gemv::MatVec;
 use super::pack::{PackA, PackB};
 use super::tile::{self, Tile};
 
-/// A register of `LANES` numbers of one floating-point type.
+/// A register of `LANES` numbers of one type.
 ///
 /// Every method is unsafe for the same reason: the processor must have the level's instructions. Those that
 /// take a pointer need it valid for as many elements as they say; no alignment is asked for.
@@ -59,7 +59,7 @@ pub(super) trait Transpose: Vector {
     unsafe fn transpose(square: &mut Self::Square);
 }
 
-/// The floating-point types that have a tiled kernel.
+/// The types that have a tiled kernel: floats, and i32 for groups of integers.
 pub(super) trait Float: Copy + Send + Sync + Default + 'static {
     /// 1.
     const ONE: Self;
@@ -73,6 +73,10 @@ impl Float for f64 {
     const ONE: f64 = 1.0;
 }
 
+impl Float for i32 {
+    const ONE: i32 = 1;
+}
+
 /// A compiled micro-kernel.
 pub(super) type TileFn<T> = unsafe fn(&Tile<T>);
 
@@ -84,6 +88,8 @@ pub(super) struct Kernels<T: 'static> {
     pub(super) cols: usize,
     /// Columns of one register.
     pub(super) lanes: usize,
+    /// Steps of k in an element, where that matters to the order of sums: two of bf16, else one.
+    pub(super) group: usize,
     /// Whether tiles read B as far as its columns go and no further.
     pub(super) masked: bool,
     /// `[height - 1]`, then `[0]` where a step of k is one element of A further and `[1]` where a row of A
@@ -166,6 +172,7 @@ macro_rules! compile_level {
                 rows: $rows,
                 cols: 2 * <$vector as Vector>::LANES,
                 lanes: <$vector as Vector>::LANES,
+                group: 1,
                 masked: $masked,
                 tiles: TILES.0,
                 packing_tiles: TILES.1,

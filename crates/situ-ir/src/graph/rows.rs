@@ -6,7 +6,7 @@
 //! that keeps rows apart. What is not known to is refused.
 
 use super::{Content, Graph, Node};
-use crate::ops::Op;
+use crate::ops::{MatmulInteger, Op};
 use situ_core::{Error, Result, TensorType};
 use smallvec::SmallVec;
 
@@ -95,8 +95,10 @@ fn keeps_apart(op: &Op, inputs: &[Kind], types: &[TensorType], node: &Node) -> b
         // The bias lies along the last axis.
         Op::BiasAdd(_) => rank >= 2 && !has_rows(1),
         // Sums run along the last axis of the left and the one before the last of the right.
-        Op::Matmul(op) if rank == 2 => has_rows(0) && !has_rows(1) && !op.transpose_a,
-        Op::Matmul(_) => aligned(),
+        Op::Matmul(op) | Op::MatmulInteger(MatmulInteger { matmul: op }) if rank == 2 => {
+            has_rows(0) && !has_rows(1) && !op.transpose_a
+        }
+        Op::Matmul(_) | Op::MatmulInteger(_) => aligned(),
         Op::LayerNorm(_) => rank >= 2 && !has_rows(1) && !has_rows(2),
         Op::Conv2d(_) => !has_rows(1),
         Op::Pool2d(_) => true,
@@ -139,9 +141,9 @@ fn refused(why: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Value;
     use crate::graph::GraphBuilder;
     use crate::ops::{Binary, BinaryKind, Gather, Matmul, Reduce, ReduceKind, Reshape, Softmax};
-    use crate::{Op, Value};
     use situ_core::{Axes, DType, Shape};
 
     type Body<'a> = &'a dyn Fn(&mut GraphBuilder, Value, usize) -> Value;

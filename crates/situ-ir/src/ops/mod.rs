@@ -19,6 +19,7 @@ pub mod join;
 pub mod layer_norm;
 pub mod matmul;
 pub mod matmul_bias;
+pub mod matmul_integer;
 pub mod pool2d;
 pub mod random;
 pub mod reduce;
@@ -51,6 +52,7 @@ pub use join::{Concat, Pad, Tile};
 pub use layer_norm::LayerNorm;
 pub use matmul::{BiasAdd, Matmul};
 pub use matmul_bias::MatmulBias;
+pub use matmul_integer::MatmulInteger;
 pub use pool2d::{Pool2d, Pool2dByInput, PoolKind};
 pub use random::{Distribution, Random};
 pub use reduce::{Reduce, ReduceKind};
@@ -237,7 +239,7 @@ macro_rules! ops {
 
 ops! {
     Unary Binary Where Cast
-    Matmul BiasAdd LayerNorm
+    Matmul MatmulInteger BiasAdd LayerNorm
     Conv2d Conv2dByInput Conv2dByFilter Pool2d Pool2dByInput BatchNorm Dropout
     Update
     Reduce Cumsum Softmax CrossEntropy SparseCrossEntropy

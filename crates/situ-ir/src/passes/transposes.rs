@@ -3,7 +3,7 @@
 use super::rewrite::{Rule, Site, Values, rewrite};
 use super::{Context, Report};
 use crate::graph::{Content, Graph, Value};
-use crate::ops::{Matmul, Op, Permute};
+use crate::ops::{Matmul, MatmulInteger, Op, Permute};
 use situ_core::Result;
 
 /// Sinks transposes into products.
@@ -36,9 +36,13 @@ fn turn(order: &Permute) -> Turn {
 
 impl Rule for Sink {
     fn at(&mut self, site: &mut Site<'_>, inputs: &[Value]) -> Result<Option<Values>> {
-        let Content::Op(Op::Matmul(mut op)) = site.graph.node(site.id).content else {
+        let Content::Op(old) = &site.graph.node(site.id).content else {
             return Ok(None);
         };
+        let (Op::Matmul(mut op) | Op::MatmulInteger(MatmulInteger { matmul: mut op })) = *old else {
+            return Ok(None);
+        };
+        let integer = matches!(old, Op::MatmulInteger(_));
         let mut sides = [inputs[0], inputs[1]];
         let mut sunk = Vec::new();
         for (side, name) in ["left", "right"].into_iter().enumerate() {
@@ -64,6 +68,7 @@ impl Rule for Sink {
         if sunk.is_empty() {
             return Ok(None);
         }
+        let op = if integer { Op::from(MatmulInteger { matmul: op }) } else { Op::from(op) };
         site.become_op(op, &sides, &format!("reads its {} side transposed in place", sunk.join(" and ")))
     }
 }

@@ -18,6 +18,13 @@ pub fn apply(op: &Op, inputs: &[Array], types: &[TensorType]) -> Vec<Array> {
         Op::Cast(op) => each(ty, inputs, |x| cast(op.to, x[0])),
         Op::Fused(op) => return fused(&op.program, inputs, types),
         Op::Matmul(op) => matmul(op, inputs, ty),
+        Op::MatmulInteger(op) => {
+            let wide = inputs.iter().map(|side| {
+                let ty = TensorType { dtype: DType::I32, ..side.ty };
+                each(ty, std::slice::from_ref(side), |x| cast(DType::I32, x[0]))
+            });
+            matmul(&op.matmul, &wide.collect::<Vec<_>>(), ty)
+        }
         Op::MatmulBias(op) => {
             let product = matmul(&op.matmul, &inputs[..2], ty);
             let sum = each(ty, &[product, inputs[2].clone()], |x| binary(BinaryKind::Add, x[0], x[1]));

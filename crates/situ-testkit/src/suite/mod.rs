@@ -27,6 +27,7 @@ mod join;
 mod layer_norm;
 mod matmul;
 mod matmul_bias;
+mod matmul_integer;
 mod pool2d;
 mod random;
 mod reduce;
@@ -49,6 +50,7 @@ pub fn all() -> Vec<Case> {
     cast::cases(&mut list);
     matmul::cases(&mut list);
     matmul_bias::cases(&mut list);
+    matmul_integer::cases(&mut list);
     bias_add::cases(&mut list);
     layer_norm::cases(&mut list);
     reduce::cases(&mut list);

@@ -1,5 +1,7 @@
 //! Products against a reference in double precision, over shapes, strides, levels, threads and number types.
 
+mod bf16;
+mod bytes;
 mod cases;
 mod determinism;
 #[cfg(unix)]

@@ -7,7 +7,7 @@
 //! `scripts/test.sh` runs these tests in release, too.
 
 use crate::matmul::vector::{Kernels, TileFn};
-use crate::matmul::{avx2, avx512};
+use crate::matmul::{avx2, avx512, bf16_x86, bytes_x86};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,8 @@ fn loops(entry: u64, bytes_at: &dyn Fn(u64) -> Vec<u8>) -> Loops {
 }
 
 fn multiplies_and_adds(instruction: &Instruction) -> bool {
-    format!("{:?}", instruction.mnemonic()).starts_with("Vfmadd")
+    let name = format!("{:?}", instruction.mnemonic());
+    ["Vfmadd", "Vpdpbusd", "Vdpbf16ps", "Vpmaddwd"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// Whether a vector register goes to or comes from an address off the stack pointer, or the pointer to a
@@ -150,6 +151,8 @@ fn tiles_of_avx512_spill_no_registers_in_their_loops() {
     // One loop of four steps, one of single ones.
     check("avx512 f32", &avx512::F32, |loops| loops == 2);
     check("avx512 f64", &avx512::F64, |loops| loops == 2);
+    check("avx512 bf16", &bf16_x86::PAIRS, |loops| loops == 2);
+    check("avx512 bytes", &bytes_x86::QUADS_AVX512, |loops| loops == 2);
 }
 
 #[test]
@@ -160,6 +163,8 @@ fn tiles_of_avx2_spill_no_registers_in_their_loops() {
     }
     check("avx2 f32", &avx2::F32, |loops| loops >= 1);
     check("avx2 f64", &avx2::F64, |loops| loops >= 1);
+    check("avx_vnni bytes", &bytes_x86::QUADS_AVX2, |loops| loops >= 1);
+    check("avx2 bytes", &bytes_x86::PAIRS_AVX2, |loops| loops >= 1);
 }
 
 /// The loops of code that starts at 0.

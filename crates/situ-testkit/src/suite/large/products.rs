@@ -4,7 +4,7 @@ use super::{Answer, Cost, Given, Table};
 use crate::array::wrap;
 use crate::suite::case::Tolerance;
 use situ_core::DType;
-use situ_ir::ops::{BiasAdd, Matmul, MatmulBias, Unary, UnaryKind};
+use situ_ir::ops::{BiasAdd, Matmul, MatmulBias, MatmulInteger, Unary, UnaryKind};
 
 pub(super) fn cases(table: &mut Table) {
     // Rows, what is summed over, columns.
@@ -35,6 +35,12 @@ pub(super) fn cases(table: &mut Table) {
             with_bias(table, cost, dtype, [1, 100_000, 3], activation);
         }
         with_bias(table, Cost::Long, dtype, [1_000_000, 4, 3], None);
+    }
+    for (left, right) in [(DType::I8, DType::I8), (DType::U8, DType::U8), (DType::I8, DType::U8)] {
+        for (size, cost) in sizes {
+            of_bytes(table, cost, [left, right], size);
+        }
+        of_bytes(table, Cost::Long, [left, right], [500, 700, 900]);
     }
     let (rows, columns) = (65_537, 257);
     for dtype in [DType::F32, DType::I32] {
@@ -67,7 +73,31 @@ fn product(table: &mut Table, cost: Cost, dtype: DType, size: [usize; 3], op: Ma
     }
 }
 
-fn multiply(op: Matmul, [m, k, n]: [usize; 3], inputs: &[Given]) -> Answer {
+fn of_bytes(table: &mut Table, cost: Cost, [left, right]: [DType; 2], size: [usize; 3]) {
+    let [m, k, n] = size;
+    let inputs = vec![Given::noise(left, &[m, k], 71), Given::noise(right, &[k, n], 73)];
+    table.push(cost, "", MatmulInteger::default(), inputs, Tolerance::EQUAL, move |i| {
+        let Answer::All { values, scale } = sums(Matmul::default(), size, i) else {
+            unreachable!("a product gives all")
+        };
+        let values = values.into_iter().map(|sum| wrap(DType::I32, sum as i128) as f64).collect();
+        Answer::All { values, scale }
+    });
+}
+
+fn multiply(op: Matmul, size: [usize; 3], inputs: &[Given]) -> Answer {
+    let Answer::All { mut values, scale } = sums(op, size, inputs) else {
+        unreachable!("a product gives all")
+    };
+    let dtype = inputs[0].dtype;
+    if !dtype.is_float() {
+        values.iter_mut().for_each(|sum| *sum = wrap(dtype, *sum as i128) as f64);
+    }
+    Answer::All { values, scale }
+}
+
+/// The sums before they wrap: integers of these sizes are exact in f64.
+fn sums(op: Matmul, [m, k, n]: [usize; 3], inputs: &[Given]) -> Answer {
     let (a, b) = (inputs[0].numbers(), inputs[1].numbers());
     let left = |row: usize, at: usize| a[if op.transpose_a { at * m + row } else { row * k + at }];
     let right = |at: usize, column: usize| b[if op.transpose_b { column * k + at } else { at * n + column }];
@@ -75,9 +105,7 @@ fn multiply(op: Matmul, [m, k, n]: [usize; 3], inputs: &[Given]) -> Answer {
     for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
         let products = (0..k).map(|at| left(row, at) * right(at, column));
         let (sum, size) = products.fold((0.0, 0.0), |(sum, size), p: f64| (sum + p, size + p.abs()));
-        let dtype = inputs[0].dtype;
-        // Integers of these sizes are exact in f64 before they wrap.
-        values.push(if dtype.is_float() { sum } else { wrap(dtype, sum as i128) as f64 });
+        values.push(sum);
         scale.push(size);
     }
     Answer::All { values, scale }
