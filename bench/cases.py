@@ -11,6 +11,9 @@ import re
 
 MATMULS = ["64x64x64", "256x256x256", "1024x1024x1024", "2048x2048x2048",
            "32x784x128", "32x2048x365", "1x4096x4096"]
+# Products of other dtypes than f32: `i8` gives i32, the others their own.
+OTHER_MATMULS = ["matmul_f64_256x256x256", "matmul_f64_1024x1024x1024", "matmul_i8_256x256x256",
+                 "matmul_i8_1024x1024x1024", "matmul_bf16_256x256x256", "matmul_bf16_1024x1024x1024"]
 
 # Images, channels, side, filters, their side, stride, and where they are not 1 groups and dilation; half a filter of padding around.
 SHAPES = ["1x64x56x64x3x1", "32x64x56x64x3x1", "32x3x224x64x7x2", "64x16x32x32x3x2", "64x32x16x64x3x2", "64x16x32x16x3x1",
@@ -20,14 +23,14 @@ CONVOLUTIONS = [f"{op}_{shape}" for op in ("conv2d", "conv2d_by_input", "conv2d_
 
 BASIC_OPS = (
     ["eager_add_4"]
-    + [f"matmul_{shape}" for shape in MATMULS]
+    + [f"matmul_{shape}" for shape in MATMULS] + OTHER_MATMULS
     + ["softmax_32x365", "softmax_4096x365", "softmax_1024x32000", "layer_norm_4096x1024",
        "add_1m", "add_16m", "add_relu_16m", "exp_1m", "sum_16m"]
 )
 OPS = BASIC_OPS + CONVOLUTIONS
 
 # A step of a network (see `peers/networks.py`) and Adam at that batch size.
-TRAINING = ["dense_step_32", "dense_eager_step_32", "cnn_step_64", "cnn_eager_step_64"]
+TRAINING = ["dense_step_32", "dense_eager_step_32", "cnn_step_64", "cnn_eager_step_64", "resnet_step_8"]
 
 # A batch of 32×784 floats and labels from the stages named, prefetched.
 DATA = ["data_shuffle_batch_32x784", "data_shuffle_map_batch_32x784", "data_shuffle_batch_map_32x784"]
@@ -94,7 +97,7 @@ def rate(case, nanoseconds):
     if case in CONVOLUTIONS:
         c = convolution(case)
         return 2 * c.images * c.places**2 * c.filters * c.channels // c.groups * c.kernel**2 / nanoseconds
-    if op(case) != "matmul":
+    if not op(case).startswith("matmul"):
         return None
     return 2 * math.prod(dims(case)) / nanoseconds
 

@@ -22,6 +22,9 @@ def layer_norm(a, b, c):
 FUNCTIONS = {
     "eager_add": lambda a, b: a + b,
     "matmul": tf.matmul,
+    "matmul_f64": tf.matmul,
+    "matmul_bf16": tf.matmul,
+    "matmul_i8": lambda a, b: tf.matmul(a, b, output_type=tf.int32),
     "softmax": tf.nn.softmax,
     "layer_norm": layer_norm,
     "add": tf.add,
@@ -76,6 +79,8 @@ def prepare_convolution(case):
 
 def prepare(case, function):
     tensors = [tf.constant(array) for array in operands(case)]
+    if op(case) == "matmul_bf16":
+        tensors = [tf.cast(tensor, tf.bfloat16) for tensor in tensors]
     names = dict(zip("abc", tensors), function=function)
     if op(case) == "eager_add":
         return "a + b", names

@@ -17,7 +17,15 @@ def cases():
     return offered
 
 
+def convolve_and_normalize(x, w, scale, shift):
+    return tf.compat.v1.nn.fused_batch_norm(tf.nn.conv2d(x, w, 1, "SAME"), scale, shift, epsilon=1e-5)[0]
+
+
 def logits(x, w):
+    if w[0].shape[-2:] == (64, 64):
+        y = tf.nn.relu(convolve_and_normalize(x, *w[:3]))
+        x = tf.reduce_mean(tf.nn.relu(convolve_and_normalize(y, *w[3:6]) + x), [1, 2])
+        return tf.matmul(x, w[6]) + w[7]
     if len(w) == 8:
         x = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w[0], 1, "VALID"), w[1]))
         x = tf.nn.max_pool2d(x, 2, 2, "VALID")

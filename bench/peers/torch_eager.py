@@ -13,6 +13,9 @@ VERSION = torch.__version__
 STATEMENTS = {
     "eager_add": {"": "a + b"},
     "matmul": {"": "a @ b"},
+    "matmul_f64": {"": "a @ b"},
+    "matmul_bf16": {"": "a @ b"},
+    "matmul_i8": {"": "torch._int_mm(a, b)"},
     "softmax": {"": "torch.softmax(a, -1)"},
     "layer_norm": {"": "layer_norm(a, (a.shape[-1],), b, c)"},
     "add": {"": "a + b", "out": "torch.add(a, b, out=result)"},
@@ -52,6 +55,8 @@ def with_gradients(make):
 
 def prepare(case, statement, way):
     tensors = [torch.from_numpy(array) for array in operands(case)]
+    if op(case) == "matmul_bf16":
+        tensors = [tensor.bfloat16() for tensor in tensors]
     if way == "last":
         tensors = [tensor.contiguous(memory_format=torch.channels_last) for tensor in tensors]
     names = dict(zip("abc", tensors), torch=torch, layer_norm=functional.layer_norm, conv2d=functional.conv2d)

@@ -16,7 +16,15 @@ def cases():
     return offered
 
 
+def convolve_and_normalize(x, w, scale, shift):
+    return functional.batch_norm(functional.conv2d(x, w, padding=1), None, None, scale, shift, training=True)
+
+
 def logits(x, w):
+    if w[0].shape[1] == 64:
+        y = functional.relu(convolve_and_normalize(x, *w[:3]))
+        x = functional.relu(convolve_and_normalize(y, *w[3:6]) + x).mean((2, 3))
+        return torch.addmm(w[7], x, w[6])
     if len(w) == 8:
         x = functional.max_pool2d(functional.relu(functional.conv2d(x, w[0], w[1])), 2)
         x = functional.max_pool2d(functional.relu(functional.conv2d(x, w[2], w[3])), 2)

@@ -17,6 +17,12 @@ pub(crate) const NAMES: &[&str] = &[
     "matmul_32x784x128",
     "matmul_32x2048x365",
     "matmul_1x4096x4096",
+    "matmul_f64_256x256x256",
+    "matmul_f64_1024x1024x1024",
+    "matmul_i8_256x256x256",
+    "matmul_i8_1024x1024x1024",
+    "matmul_bf16_256x256x256",
+    "matmul_bf16_1024x1024x1024",
     "softmax_32x365",
     "softmax_4096x365",
     "softmax_1024x32000",
@@ -31,6 +37,7 @@ pub(crate) const NAMES: &[&str] = &[
     "dense_eager_step_32",
     "cnn_step_64",
     "cnn_eager_step_64",
+    "resnet_step_8",
     "data_shuffle_batch_32x784",
     "data_shuffle_map_batch_32x784",
     "data_shuffle_map_batch_32x784@parallel",
@@ -105,6 +112,16 @@ pub(crate) fn prepare(name: &str) -> Result<Call> {
         ("matmul", [m, k, n]) => {
             let (a, b) = (normal(&[*m, *k])?, normal(&[*k, *n])?);
             Box::new(move || a.matmul(&b))
+        }
+        ("matmul_f64" | "matmul_bf16", [m, k, n]) => {
+            let dtype = if op == "matmul_f64" { DType::F64 } else { DType::BF16 };
+            let (a, b) = (normal(&[*m, *k])?.cast(dtype)?, normal(&[*k, *n])?.cast(dtype)?);
+            Box::new(move || a.matmul(&b))
+        }
+        ("matmul_i8", [m, k, n]) => {
+            let bytes = |dims: &[usize]| generator.uniform(dims, -128.0, 128.0, DType::F32)?.cast(DType::I8);
+            let (a, b) = (bytes(&[*m, *k])?, bytes(&[*k, *n])?);
+            Box::new(move || a.matmul_integer(&b))
         }
         ("softmax", dims) => {
             let a = normal(dims)?;

@@ -6,7 +6,7 @@
 use crate::cases::Call;
 use situ::ops::{Update, UpdateKind};
 use situ::{
-    DType, Function, Real, Result, Source, Tape, Tensor, Variable, Windows, random::Generator, zeros,
+    DType, Function, Padding, Real, Result, Source, Tape, Tensor, Variable, Windows, random::Generator, zeros,
 };
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ pub(crate) fn prepare(name: &str) -> Result<Option<Call>> {
         "dense_step_32" => Step::new(Network::Dense, 32)?.compiled(),
         "dense_eager_step_32" => Step::new(Network::Dense, 32)?.eager(),
         "cnn_step_64" => Step::new(Network::Cnn, 64)?.compiled(),
+        "resnet_step_8" => Step::new(Network::Resnet, 8)?.compiled(),
         "cnn_eager_step_64" => Step::new(Network::Cnn, 64)?.eager(),
         _ => return Ok(None),
     }))
@@ -27,6 +28,8 @@ enum Network {
     Dense,
     /// 28×28: 3×3 ×32, relu, max 2×2, 3×3 ×64, relu, max 2×2, dense 128, relu, dense 10.
     Cnn,
+    /// 64 channels of 56×56: twice 3×3 ×64 with a batch norm, around which the input is added; dense 10.
+    Resnet,
 }
 
 impl Network {
@@ -46,6 +49,10 @@ impl Network {
                 (vec![128, 10], 128),
                 (vec![10], 0),
             ],
+            Network::Resnet => {
+                let part = [(vec![64, 64, 3, 3], 576), (vec![64], 0), (vec![64], 0)];
+                [&part[..], &part[..], &[(vec![64, 10], 64), (vec![10], 0)]].concat()
+            }
         }
     }
 
@@ -53,6 +60,7 @@ impl Network {
         match self {
             Network::Dense => vec![batch, 784],
             Network::Cnn => vec![batch, 1, 28, 28],
+            Network::Resnet => vec![batch, 64, 56, 56],
         }
     }
 
@@ -64,6 +72,16 @@ impl Network {
                 let x = x.conv2d(f1, &every)?.add(c1)?.relu()?.max_pool2d([2; 2], &second)?;
                 let x = x.conv2d(f2, &every)?.add(c2)?.relu()?.max_pool2d([2; 2], &second)?;
                 x.reshape(&[-1, 1600])?.matmul(w1)?.add(b1)?.relu()?.matmul(w2)?.add(b2)
+            }
+            (Network::Resnet, [f1, scale1, shift1, f2, scale2, shift2, w, b]) => {
+                let same = Windows { padding: Padding::Same, ..Windows::default() };
+                // Scales are kept as what they differ from one by: all weights but filters begin at zero.
+                let normal = |x: Tensor, scale: &Tensor, shift: &Tensor| {
+                    Ok::<Tensor, situ::Error>(x.batch_norm(&(scale + 1.0)?, shift, 1, 1e-5)?.0)
+                };
+                let y = normal(x.conv2d(f1, &same)?, scale1, shift1)?.relu()?;
+                let y = normal(y.conv2d(f2, &same)?, scale2, shift2)?.add(x)?.relu()?;
+                y.mean(&[2, 3])?.matmul(w)?.add(b)
             }
             _ => Err(situ::Error::argument("bench", "a network has all its weights", "see Network::weights")),
         }
