@@ -2,7 +2,7 @@
 
 use super::Kernel;
 use super::conv2d_by_element::{self as by_element, Share};
-use super::implicit::{self, Cut, Patches, Product, Sum};
+use super::implicit::{self, Cut, Patches, Product};
 use super::run::{Params, Run, element_offset};
 use crate::borders::Borders;
 use crate::fault::Fault;
@@ -58,17 +58,24 @@ fn types(run: &Run<'_>) -> [TensorType; 2] {
 fn whole(run: &Run<'_>, product: &Product) -> Result<(), Fault> {
     let args = [run.input(0), run.input(1), run.output()];
     let blocks = [run.block(args[0])?, run.block(args[1])?, run.block(args[2])?];
-    if let Some(patches) = Patches::of(product, Sum::Taps, run.borders()) {
-        return patches.run(run, &blocks, args.map(element_offset), 0);
-    }
     let cut = Cut::whole(product, run.borders());
     implicit::run(run, product, cut, &blocks, args.map(element_offset), 0)
+}
+
+/// Queues what patches of the first input make of the second.
+fn in_patches(run: &Run<'_>, patches: &Patches) -> Result<Option<Arc<Check>>, Fault> {
+    let args = [run.input(0), run.input(1), run.output()];
+    let blocks = [run.block(args[0])?, run.block(args[1])?, run.block(args[2])?];
+    patches.run(run, &blocks, args.map(element_offset), 0).map(|()| None)
 }
 
 fn forward(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Op::Conv2d(conv) = run.call.op else { return Err(Fault::Internal("not a convolution".into())) };
     let types = types(run);
     let sizes = conv.sizes("conv2d", &types, &types[0], &types[1]).map_err(internal)?;
+    if let Some(patches) = Patches::forward(conv, &sizes, run.borders()) {
+        return in_patches(run, &patches);
+    }
     whole(run, &Product::forward(conv, &sizes)).map(|()| None)
 }
 
@@ -77,6 +84,9 @@ fn by_input(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         return Err(Fault::Internal("not a gradient by an image".into()));
     };
     let sizes = op.sizes(&types(run)).map_err(internal)?;
+    if let Some(patches) = Patches::by_input(&op.conv, &sizes, run.borders()) {
+        return in_patches(run, &patches);
+    }
     let [down, across] = [0, 1].map(|axis| op.conv.window.stride[axis].min(sizes.input.size[axis]));
     if down.saturating_mul(across) > MANY_PHASES {
         return by_element::by_input(run, &op.conv, &sizes).map(|()| None);
@@ -101,7 +111,7 @@ enum ByFilter {
 
 impl ByFilter {
     fn choose(conv: &Conv2d, sizes: &ConvSizes, elements: usize, borders: &Borders) -> ByFilter {
-        if let Some(patches) = Patches::of(&Product::forward(conv, sizes), Sum::Places, borders) {
+        if let Some(patches) = Patches::by_filter(conv, sizes, borders) {
             return ByFilter::Patches(patches);
         }
         if conv.groups > 1 && sizes.filter.out / conv.groups < 4 {
@@ -131,9 +141,9 @@ fn by_filter(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let elements = run.output().layout.shape().elements();
     let (images, by, result) = (run.input(0), run.input(1), run.output());
     let choice = ByFilter::choose(&op.conv, &sizes, elements, run.borders());
-    let parts = match choice {
+    let parts = match &choice {
         ByFilter::ByElement(share) => {
-            return by_element::by_filter(run, &op.conv, &sizes, share).map(|()| None);
+            return by_element::by_filter(run, &op.conv, &sizes, *share).map(|()| None);
         }
         ByFilter::Patches(patches) => patches.parts,
         ByFilter::Product(_, cut) => cut.parts,
@@ -143,7 +153,7 @@ fn by_filter(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let blocks = [run.block(images)?, run.block(by)?, to];
     let [from, by] = [images, by].map(element_offset);
     match choice {
-        // The convolution's own product, in which the filter is the other side and the gradient the result.
+        // As of the convolution: the filter comes second, the gradient by its results third.
         ByFilter::Patches(patches) => patches.run(run, &blocks, [from, offset, by], elements)?,
         ByFilter::Product(product, cut) => {
             implicit::run(run, &product, cut, &blocks, [from, by, offset], elements)?;

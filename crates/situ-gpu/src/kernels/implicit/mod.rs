@@ -19,11 +19,12 @@
 //! hardware to be measured on.
 
 mod patch;
+mod patch_text;
 mod problem;
 mod shape;
 mod text;
 
-pub(super) use patch::{Patches, Sum};
+pub(super) use patch::Patches;
 pub(super) use problem::{Counters, Product};
 use shape::Shape;
 use text::Form;

@@ -43,8 +43,6 @@ pub(in super::super) struct Product {
     pub(super) columns: usize,
     /// From column to column, in the other side and in the result.
     pub(super) column_strides: [usize; 2],
-    /// Whether the channel is the last counter of a step, and not the first.
-    pub(super) channels_last: bool,
     /// Lines and columns of what is gathered from, beyond which are zeros.
     pub(super) size: [usize; 2],
     /// The line and the column at which all counters begin.
@@ -87,7 +85,6 @@ impl Product {
             ),
             columns: per_group,
             column_strides: [filters[0] as usize, output[1] as usize],
-            channels_last: format == Format::ChannelsLast,
             size: sizes.input.size,
             first: before.map(|n| -n),
             groups: conv.groups,
@@ -143,7 +140,6 @@ impl Product {
             ),
             columns: sizes.filter.taken,
             column_strides: [filters[1] as usize, input[1] as usize],
-            channels_last: conv.window.format == Format::ChannelsLast,
             size: sizes.output.size,
             first,
             groups: conv.groups,
@@ -158,11 +154,6 @@ impl Product {
                 phase[0] as i64 * input[2] + phase[1] as i64 * input[3],
             ],
         })
-    }
-
-    /// Which counters of a step are the channel and the taps down and across.
-    pub(super) fn inner_axes(&self) -> [usize; 3] {
-        if self.channels_last { [2, 0, 1] } else { [0, 1, 2] }
     }
 
     /// Whether no row and step lead beyond the image.
@@ -201,7 +192,7 @@ impl Product {
 }
 
 /// Strides of images, results and filters.
-fn strides(conv: &Conv2d, sizes: &ConvSizes) -> ([i64; 4], [i64; 4], [i64; 4]) {
+pub(super) fn strides(conv: &Conv2d, sizes: &ConvSizes) -> ([i64; 4], [i64; 4], [i64; 4]) {
     let format = conv.window.format;
     (
         signed(format.strides(&sizes.input)),
