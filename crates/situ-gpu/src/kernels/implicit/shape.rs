@@ -74,14 +74,20 @@ impl Shape {
         // Software loads one element at a time, whichever way they lie: the more products a load is for, the
         // better.
         let most = if borders.software { 8 } else { 4 };
-        let block = |count: usize| {
-            // As few loads as possible: a block loads its rows and about as many columns.
-            (1..=most).min_by_key(|rows| (count.div_ceil(*rows) * (rows + most), most - rows)).unwrap_or(1)
-        };
-        let block = [block(rows.max(1)), block(columns.max(1))];
-        let across = columns.div_ceil(block[1]).next_power_of_two().min(8);
-        let down = rows.div_ceil(block[0]).next_power_of_two().clamp(1, ALONE / across);
-        Shape { lanes: [down, across], block, shared: false, order }
+        // As few loads as possible: a block loads its rows and its columns, of which there are about as many as
+        // can be; invocations without rows take as long as others.
+        let wide = (1..=most)
+            .min_by_key(|wide| (columns.max(1).div_ceil(*wide) * (wide + most), most - wide))
+            .unwrap_or(1);
+        let across = columns.div_ceil(wide).next_power_of_two().min(8);
+        let lanes = |high: usize| rows.max(1).div_ceil(high).next_power_of_two().clamp(1, ALONE / across);
+        let high = (1..=most)
+            .min_by_key(|high| {
+                let all = rows.max(1).div_ceil(*high).next_multiple_of(lanes(*high));
+                (all * (high + wide), most - high)
+            })
+            .unwrap_or(1);
+        Shape { lanes: [lanes(high), across], block: [high, wide], shared: false, order }
     }
 
     /// What one step of the whole product takes, for comparison: the products, loads from workgroup memory
