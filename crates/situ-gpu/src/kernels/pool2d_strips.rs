@@ -1,4 +1,4 @@
-//! Pooling with small windows, and its gradient where no two windows overlap: an invocation makes four
+//! Pooling with small windows, and its gradient where no two windows overlap: an invocation makes up to four
 //! results of a line. The window is part of the kernel's text, so that its loops are written out and nothing
 //! is divided by what is known.
 
@@ -14,8 +14,8 @@ use std::fmt::Write;
 
 /// Windows of up to so many elements, with strides of up to so many pixels, are written out.
 const SMALL: usize = 16;
-/// Results of one invocation.
-const STRIP: usize = 4;
+/// Results of one invocation: as many as leave the fewest of a line's last one idle.
+const STRIPS: [usize; 3] = [4, 3, 2];
 const INVOCATIONS: usize = 256;
 
 /// Whether the window is small enough to be written out.
@@ -66,21 +66,24 @@ fn launch(
     [lines, columns]: [usize; 2],
     blocks: &[&Block],
 ) -> Result<(), Fault> {
-    let strips = columns.div_ceil(STRIP);
+    let idle = |strip: &usize| columns.next_multiple_of(*strip) - columns;
+    let strip = STRIPS.into_iter().min_by_key(idle).unwrap_or(1);
+    let strips = columns.div_ceil(strip);
     let units = input.batch * input.channels * lines * strips;
     let words = [units, strips, lines, columns].map(|n| n as u32);
     let params: Params = params(run, &pool.window, words, [0, 0, input.channels as u32, 0], input, output);
-    let key = PipelineKey::new(name, *pool);
+    let key = PipelineKey::new(name, (*pool, strip));
     let pipeline = run.pipeline(key, || {
         let strips = include_str!("wgsl/pool2d_strips.wgsl");
-        let mut wgsl = [&Math::NONE.text(), &constants(pool), strips, text, &entry(INVOCATIONS)].concat();
+        let mut wgsl =
+            [&Math::NONE.text(), &constants(pool, strip), strips, text, &entry(INVOCATIONS)].concat();
         wgsl += &format!("    make(group * {INVOCATIONS}u + lane);\n}}\n");
         Source { buffers: vec![View::Words; blocks.len()], wgsl }
     })?;
     run.dispatch(&pipeline, blocks, &params, units.div_ceil(INVOCATIONS))
 }
 
-fn constants(pool: &Pool2d) -> String {
+fn constants(pool: &Pool2d, strip: usize) -> String {
     let window = &pool.window;
     let pairs = [
         ('K', pool.size),
@@ -88,7 +91,7 @@ fn constants(pool: &Pool2d) -> String {
         ('D', window.dilation),
         ('P', window.padding.map(|around| around[0])),
     ];
-    let mut text = String::new();
+    let mut text = format!("const STRIP: u32 = {strip}u; ");
     for (letter, [down, across]) in pairs {
         let _ = write!(text, "const {letter}H: u32 = {down}u; const {letter}W: u32 = {across}u; ");
     }

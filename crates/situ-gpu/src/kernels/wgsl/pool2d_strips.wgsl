@@ -1,6 +1,7 @@
-// Small windows: an invocation makes four results of a line, so that it divides once for all of them.
-// Constants come before: the window's height and width (KH, KW), strides, dilations, what is added before
-// lines and columns, whether the mean is wanted, whether anything is added, and whether channels are last.
+// Small windows: an invocation makes STRIP results of a line, so that it divides once for all of them.
+// Constants come before: that, the window's height and width (KH, KW), strides, dilations, what is added
+// before lines and columns, whether the mean is wanted, whether anything is added, and whether channels are
+// last.
 // sizes: units, strips of a line, lines of a plane that units are counted by, columns. more.z: channels. The
 // others are those of conv2d.wgsl.
 struct Strip { plane: u32, line: u32, first: u32, gradient: u32, image: u32 }

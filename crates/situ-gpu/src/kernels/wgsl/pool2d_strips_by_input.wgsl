@@ -5,7 +5,7 @@ fn make(unit: u32) {
     let strip = strip_of(unit);
     let image = params.w[1].x + strip.image;
     let output = params.w[1].w + strip.image;
-    for (var j = 0u; j < 4u; j++) {
+    for (var j = 0u; j < STRIP; j++) {
         let column = strip.first + j * params.w[0].y;
         if column >= params.w[0].w { break; }
         let top = strip.line * SH - PH;

@@ -3,7 +3,7 @@ fn make(unit: u32) {
     if unit >= params.w[0].x { return; }
     let strip = strip_of(unit);
     let image = params.w[1].x + strip.image;
-    for (var j = 0u; j < 4u; j++) {
+    for (var j = 0u; j < STRIP; j++) {
         let column = strip.first + j * params.w[0].y;
         if column >= params.w[0].w { break; }
         var acc = select(-inf(), 0.0, MEAN);
