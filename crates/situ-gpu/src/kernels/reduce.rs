@@ -10,7 +10,7 @@ use super::Kernel;
 use super::run::{Params, Run, element_offset, groups_for};
 use super::shader::{Elem, Math, entry, per_output};
 use super::space::Space;
-use super::team::{PASSED, Team};
+use super::team::{ALONE, PASSED, Team};
 use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::memory::Block;
@@ -34,8 +34,11 @@ const MANY_COLUMNS: usize = 2048;
 const SIDE: usize = 32;
 const STRIPES: usize = 256 / SIDE;
 const FEW_COLUMNS: usize = 8;
-/// Workgroups that are worked on at once by a device that is worth the name.
+/// Workgroups that are worked on at once by a device that is worth the name, and by software.
 const BUSY: usize = 128;
+const BUSY_SOFTWARE: usize = 16;
+/// Up to so many results have an invocation each, where one invocation reduces a row: others make four.
+const FEW_RESULTS: usize = 1 << 14;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     registry.add(OpKind::Reduce, Elem::DTYPES, Kernel::new(run).with_workspace(workspace));
@@ -64,7 +67,9 @@ fn cut_length(rows: usize, length: usize, weight: usize, columns: bool, borders:
     let alone = (borders.trips / 5 / weight).max(64);
     let group = 256 * (borders.trips / 16 / weight).max(1);
     let cut = if rows < FEW_ROWS && length >= LONG_ROW {
-        length.div_ceil((length / CUT).min(256)).min(group)
+        // Each workgroup costs a software driver as much as some thousand elements.
+        let most = if borders.software { BUSY_SOFTWARE.div_ceil(rows.max(1)) } else { 256 };
+        length.div_ceil((length / CUT).min(most)).min(group)
     } else if Team::choose(rows, length, borders.software) == Team::Alone {
         if length <= alone { length } else { alone.min(SHORT_CUT) }
     } else if rows >= MANY_COLUMNS {
@@ -235,11 +240,13 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
         reads: round.reads,
         bytes,
         stripes,
+        few: units <= FEW_RESULTS && !bytes,
         axes: round.reduced.rank.min(3) as u8,
         team,
     };
     let pipeline = run.pipeline(PipelineKey::new("reduce", form), || source(&form, run.borders()))?;
     let groups = match team {
+        Team::Alone if form.few => team.groups(units),
         Team::Alone => groups_for(units),
         Team::Group if stripes => round.rows.div_ceil(SIDE) * cuts,
         // One workgroup makes all four bytes of a word.
@@ -262,6 +269,8 @@ struct Form {
     bytes: bool,
     /// Whether a workgroup reduces several columns.
     stripes: bool,
+    /// Whether an invocation makes one result and not four.
+    few: bool,
     /// How many axes are reduced, of which three stand for more.
     axes: u8,
     team: Team,
@@ -377,6 +386,14 @@ fn start(base: u32, row: u32, first: u32) -> Acc {{ return {}; }}
     match team {
         Team::Alone => {
             text += include_str!("wgsl/reduce_alone.wgsl");
+            if form.few {
+                text += &team.entry(borders);
+                text += &format!(
+                    "    let unit = group * {ALONE}u + lane;
+    if unit < params.w[0].x {{ b{inputs}[params.w[1].w + unit] = element(unit); }}\n}}\n"
+                );
+                return Source { buffers: vec![View::Words; inputs + 1], wgsl: text };
+            }
             per_output(if form.bytes { Elem::Bool } else { Elem::I32 }, inputs, false, &text)
         }
         Team::Group if form.stripes => {

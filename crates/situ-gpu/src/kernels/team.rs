@@ -9,13 +9,16 @@
 use super::shader::entry;
 use crate::borders::Borders;
 
+/// Rows of a workgroup whose invocations have one each: few, so that few rows are many workgroups.
+pub(crate) const ALONE: usize = 64;
+
 /// A number as another invocation of the subgroup has it.
 pub(crate) const PASSED: &str = "subgroupShuffleXor(x, far)";
 
 /// Who works on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Team {
-    /// One invocation; 256 rows to a workgroup.
+    /// One invocation; 64 rows to a workgroup.
     Alone,
     /// All 256 invocations of a workgroup.
     Group,
@@ -25,14 +28,14 @@ impl Team {
     /// The team for `rows` rows of `length` elements.
     pub(crate) fn choose(rows: usize, length: usize, software: bool) -> Team {
         // A software driver gains nothing from joining in shared memory, once there are rows for all its
-        // lanes.
-        if length <= 64 || (software && rows >= 64) { Team::Alone } else { Team::Group }
+        // threads.
+        if length <= 64 || (software && rows >= 128) { Team::Alone } else { Team::Group }
     }
 
     /// Workgroups for that many rows.
     pub(crate) fn groups(self, rows: usize) -> usize {
         match self {
-            Team::Alone => rows.div_ceil(256),
+            Team::Alone => rows.div_ceil(ALONE),
             Team::Group => rows,
         }
     }
@@ -61,9 +64,12 @@ impl Team {
         text
     }
 
-    /// The opening of an entry point whose workgroup is a team, or 256 of them; as [`entry`].
+    /// The opening of an entry point whose workgroup is a team, or [`ALONE`] of them; as [`entry`].
     pub(crate) fn entry(self, borders: &Borders) -> String {
-        if self == Team::Alone || !borders.subgroups {
+        if self == Team::Alone {
+            return entry(ALONE);
+        }
+        if !borders.subgroups {
             return entry(256);
         }
         let more = "@builtin(local_invocation_index) lane: u32, @builtin(subgroup_size) subgroup_size: u32,
@@ -76,12 +82,12 @@ impl Team {
     /// The entry point that calls `work` for each of `params.w[0].x` rows.
     pub(crate) fn main(self, borders: &Borders) -> String {
         let call = match self {
-            Team::Alone => {
-                "    let row = group * 256u + lane;\n    if row < params.w[0].x { work(row, 0u); }\n}\n"
-            }
-            Team::Group => "    if group < params.w[0].x { work(group, lane); }\n}\n",
+            Team::Alone => format!(
+                "    let row = group * {ALONE}u + lane;\n    if row < params.w[0].x {{ work(row, 0u); }}\n}}\n"
+            ),
+            Team::Group => String::from("    if group < params.w[0].x { work(group, lane); }\n}\n"),
         };
-        self.entry(borders) + call
+        self.entry(borders) + &call
     }
 }
 
