@@ -40,10 +40,10 @@ impl Quads {
     pub(super) fn of<const N: usize>(space: &Space<N>, offsets: &[u32]) -> Quads {
         let rank = space.rank;
         let last = rank.saturating_sub(1);
-        let whole = rank == 0 || space.sizes[last] % 4 == 0;
+        let whole = rank == 0 || space.sizes[last].is_multiple_of(4);
         let accesses = offsets.iter().zip(&space.strides).map(|(offset, strides)| {
             let strides = &strides[..rank];
-            let aligned = offset % 4 == 0;
+            let aligned = offset.is_multiple_of(4);
             if strides.iter().all(|stride| *stride == 0) {
                 Access::Once
             } else if aligned && is_dense(&space.sizes[..rank], strides) {
@@ -52,7 +52,7 @@ impl Quads {
                 Access::Each
             } else if strides[last] == 0 {
                 Access::Row
-            } else if aligned && strides[last] == 1 && strides[..last].iter().all(|s| s % 4 == 0) {
+            } else if aligned && strides[last] == 1 && strides[..last].iter().all(|s| s.is_multiple_of(4)) {
                 Access::Vector
             } else {
                 Access::Each
