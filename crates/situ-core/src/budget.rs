@@ -26,6 +26,7 @@ pub trait Holder: Send + Sync + fmt::Debug {
 
 /// What is missing for a claim to succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Shortfall {
     /// The limit that would be passed: this budget's, or its parent's.
     pub limit: usize,

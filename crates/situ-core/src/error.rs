@@ -1,14 +1,13 @@
 //! Errors as data: each names what was asked, why it can't be, and what to do next.
+//!
+//! They may get further variants and fields: what is matched has a `_` or a `..`, and what is made is made by
+//! the functions of [`Error`].
 
-mod details;
+mod make;
 mod text;
 
-pub use details::{
-    Argument, Config, CopyForbidden, Data, Element, Fault, File, NoKernel, NoSuchDevice, Operands,
-    OutOfMemory, Owner, TooLarge, Unmet,
-};
-
-use crate::{DeviceId, SpecError, TensorType};
+use crate::reason::Excess;
+use crate::{DType, DeviceId, Location, SpecError, TensorType};
 use std::fmt;
 use thiserror::Error as ThisError;
 
@@ -87,92 +86,205 @@ impl fmt::Debug for Error {
     }
 }
 
-impl Error {
-    /// Expectations that were not met.
-    #[cold]
-    pub fn unmet(violations: Vec<String>) -> Error {
-        Error::Unmet(Box::new(Unmet { violations }))
-    }
+/// Inputs that do not fit an op.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Operands {
+    /// The op.
+    pub op: &'static str,
+    /// Its inputs.
+    pub inputs: Vec<TensorType>,
+    /// Why they do not fit.
+    pub why: String,
+    /// What to do.
+    pub help: String,
+}
 
-    /// A file that can't be used; `place` is empty where the fault has none.
-    #[cold]
-    pub fn file(
-        path: impl Into<String>,
-        place: impl Into<String>,
-        why: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Error {
-        let place = Some(place.into()).filter(|p| !p.is_empty());
-        Error::File(Box::new(File { path: path.into(), place, why: why.into(), help: help.into() }))
-    }
+/// An argument that is wrong in itself.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Argument {
+    /// The op or call.
+    pub op: &'static str,
+    /// What is wrong.
+    pub why: String,
+    /// What to do.
+    pub help: String,
+}
 
-    /// The same, said of the element of a dataset that failed; the first stage that says so is kept.
-    #[cold]
-    pub fn of_element(self, stage: &'static str, index: usize) -> Error {
-        match self {
-            Error::Element(_) => self,
-            error => Error::Element(Box::new(Element { stage, index, error })),
-        }
-    }
+/// A device that is not there.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NoSuchDevice {
+    /// What was asked for.
+    pub asked: String,
+    /// What there is.
+    pub available: Vec<DeviceId>,
+}
 
-    /// Inputs that do not fit `op`.
-    #[cold]
-    pub fn operands(
-        op: &'static str,
-        inputs: &[TensorType],
-        why: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Error {
-        Error::Operands(Box::new(Operands {
-            op,
-            inputs: inputs.to_vec(),
-            why: why.into(),
-            help: help.into(),
-        }))
-    }
+/// A kernel that is not there.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NoKernel {
+    /// The op.
+    pub op: &'static str,
+    /// The dtype.
+    pub dtype: DType,
+    /// The device that was demanded, if one was.
+    pub device: Option<DeviceId>,
+    /// The devices that have the kernel.
+    pub have: Vec<DeviceId>,
+}
 
-    /// An argument of `op` that is wrong in itself.
-    #[cold]
-    pub fn argument(op: &'static str, why: impl Into<String>, help: impl Into<String>) -> Error {
-        Error::Argument(Box::new(Argument { op, why: why.into(), help: help.into() }))
-    }
+/// Operands of a size that a device can't do.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TooLarge {
+    /// The op.
+    pub op: &'static str,
+    /// The device.
+    pub device: DeviceId,
+    /// What is too large, and by how much.
+    pub excess: Excess,
+    /// The devices that can do it.
+    pub able: Vec<DeviceId>,
+}
 
-    /// A configuration that can't be.
-    #[cold]
-    pub fn config(asked: impl Into<String>, why: impl Into<String>, help: impl Into<String>) -> Error {
-        Error::Config(Box::new(Config { asked: asked.into(), why: why.into(), help: help.into() }))
-    }
+/// An implicit copy that is forbidden.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CopyForbidden {
+    /// The op that would run.
+    pub op: &'static str,
+    /// Which of its inputs.
+    pub input: usize,
+    /// Where that input is.
+    pub from: DeviceId,
+    /// Where the op runs.
+    pub to: DeviceId,
+    /// How much would be moved.
+    pub bytes: usize,
+}
 
-    /// The same, said of the op: a shape that can't be is an error of the op that would have it.
-    #[cold]
-    pub fn of_op(self, op: &'static str, inputs: &[TensorType]) -> Error {
-        match self {
-            Error::Argument(shape) if shape.op == "shape" => match inputs {
-                [] => Error::argument(op, shape.why, shape.help),
-                _ => Error::operands(op, inputs, shape.why, shape.help),
-            },
-            other => other,
-        }
-    }
+/// One class of live allocations in an out-of-memory report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Owner {
+    /// Who owns them: an op's name, a variable, an arena.
+    pub name: &'static str,
+    /// How many there are.
+    pub count: usize,
+    /// Their bytes together.
+    pub bytes: usize,
+}
 
-    /// The device that was lost, if that is what went wrong.
-    pub fn lost(&self) -> Option<DeviceId> {
-        match self {
-            Error::DeviceLost { device, .. } => Some(*device),
-            _ => None,
-        }
-    }
+/// The report of an allocation that failed.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct OutOfMemory {
+    /// The device, and the op that asked.
+    pub device: Option<DeviceId>,
+    /// The op that asked.
+    pub op: &'static str,
+    /// The bytes that were asked for.
+    pub requested: usize,
+    /// The device's limit, if it has one.
+    pub limit: Option<usize>,
+    /// Bytes held from the system.
+    pub reserved: usize,
+    /// Bytes of live tensors.
+    pub in_use: usize,
+    /// The largest free piece among the held bytes.
+    pub largest_free: usize,
+    /// What is live, largest first.
+    pub owners: Vec<Owner>,
+    /// What the system or the driver said, where the limit was not the cause.
+    pub cause: Option<String>,
+    /// What the program can do that has not been tried.
+    pub remedies: Vec<&'static str>,
+}
 
-    /// Whether memory was what was missing.
-    pub fn is_out_of_memory(&self) -> bool {
-        matches!(self, Error::OutOfMemory(_))
-    }
+/// What is wrong with a value in a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A label, an index: it must be from 0 to below the limit.
+    OutOfRange {
+        /// What the value is.
+        what: &'static str,
+        /// The value.
+        value: i64,
+        /// Valid values are below this.
+        limit: i64,
+    },
+    /// An integer division or remainder by zero.
+    DivisionByZero,
+}
+
+/// A value that an op can't use.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Data {
+    /// The op.
+    pub op: &'static str,
+    /// What is wrong with the value.
+    pub fault: Fault,
+    /// The row, or position, at which it stands.
+    pub row: usize,
+    /// Where the op was called.
+    pub location: Option<Location>,
+}
+
+/// A configuration that can't be.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// What was asked.
+    pub asked: String,
+    /// Why it can't be.
+    pub why: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// A failed element of a dataset.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Element {
+    /// The stage in which it failed: `map`, `filter`, `batch`.
+    pub stage: &'static str,
+    /// Its number in the source that it came from, or the number of its batch.
+    pub index: usize,
+    /// What went wrong with it.
+    pub error: Error,
+}
+
+/// A file that can't be used.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct File {
+    /// The file.
+    pub path: String,
+    /// Where in it, if the fault has a place: `line 3`, `byte 16`.
+    pub place: Option<String>,
+    /// What is wrong.
+    pub why: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// Expectations that were not met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unmet {
+    /// What was otherwise, one sentence each.
+    pub violations: Vec<String>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, Shape};
+    use crate::Shape;
 
     #[test]
     fn an_operand_error_names_op_shapes_and_what_to_do() {

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// A size beyond what a device can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Excess {
     /// What is counted, and in what: `bytes in one output`, `elements in one input`.
     pub what: &'static str,
@@ -12,6 +13,13 @@ pub struct Excess {
     pub needs: u64,
     /// How many there can be.
     pub limit: u64,
+}
+
+impl Excess {
+    /// More than `limit` of what is counted.
+    pub const fn new(what: &'static str, needs: u64, limit: u64) -> Excess {
+        Excess { what, needs, limit }
+    }
 }
 
 impl fmt::Display for Excess {
@@ -34,6 +42,7 @@ pub type Reason = ReasonOf<DeviceId, &'static str>;
 /// else a reason tells of is, an op or what something stays with. The placer has numbers for both, the
 /// runtime names.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum ReasonOf<D, W> {
     /// A scope, or a call such as `to_device`, asked for this device.
     Requested,

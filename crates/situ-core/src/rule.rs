@@ -5,6 +5,7 @@ use std::fmt;
 
 /// A rule that decided a device.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum Rule {
     /// It was asked for.
     Requested,

@@ -25,7 +25,7 @@ impl Check {
 
     /// Settles it: all was well, or this was wrong with the value at this row. Only the first call counts.
     pub fn settle(&self, fault: Option<(Fault, usize)>) {
-        let data = fault.map(|(fault, row)| Data { op: self.op, fault, row, location: self.location });
+        let data = fault.map(|(fault, row)| Data::new(self.op, fault, row, self.location));
         let _ = self.outcome.set(data);
     }
 

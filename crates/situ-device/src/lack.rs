@@ -15,7 +15,7 @@ pub enum Lack {
 impl Lack {
     /// A lack for size: `what` says what is counted and in what, as `elements in one row`.
     pub fn too_large(what: &'static str, needs: usize, limit: usize) -> Lack {
-        Lack::TooLarge(Excess { what, needs: needs as u64, limit: limit as u64 })
+        Lack::TooLarge(Excess::new(what, needs as u64, limit as u64))
     }
 }
 

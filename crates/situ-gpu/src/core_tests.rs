@@ -299,7 +299,7 @@ fn checked(stream: &Stream, block: &Block, count: u32, bound: u32) -> Arc<Check>
 fn found(check: &Check) -> Option<(usize, i64)> {
     check.outcome().expect("settled").map(|data| match data.fault {
         situ_core::error::Fault::OutOfRange { value, .. } => (data.row, value),
-        situ_core::error::Fault::DivisionByZero => panic!("{data}"),
+        _ => panic!("{data}"),
     })
 }
 

@@ -14,6 +14,7 @@ use situ_tensor::Tensor;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Activation {
     /// Nothing.
     #[default]

@@ -23,6 +23,7 @@ use situ_tensor::{Tensor, constant, full};
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Initializer {
     /// All 0.
     Zeros,

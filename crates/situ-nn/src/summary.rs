@@ -8,6 +8,7 @@ use std::fmt;
 
 /// Where a layer is.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Whereabouts {
     /// Its weights are on these devices.
     Weights(Vec<DeviceId>),
@@ -19,6 +20,7 @@ pub enum Whereabouts {
 
 /// One layer.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SummaryRow {
     /// Its name.
     pub name: String,
@@ -51,6 +53,7 @@ pub struct SummaryRow {
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Summary {
     /// Its layers.
     pub rows: Vec<SummaryRow>,

@@ -7,6 +7,7 @@ use thiserror::Error;
 /// A cost graph or machine that makes no sense, and the place in it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {why}")]
+#[non_exhaustive]
 pub struct GraphError {
     /// Where: `nodes[3].cost["gpu"]`, or a line and column of the text.
     pub place: String,
@@ -29,6 +30,7 @@ impl GraphError {
 
 /// A node, as errors and reasons name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeName {
     /// Its id in the file.
     pub id: i64,
@@ -48,6 +50,7 @@ impl fmt::Display for NodeName {
 
 /// Why there is no placement.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum PlaceError {
     /// A node that no device can run.
     #[error("{node} has a cost on none of the devices {}; give it one", devices.join(", "))]
@@ -123,6 +126,7 @@ fn late(algorithm: &str, seconds: Option<f64>) -> String {
 
 /// The tightest memory constraint, and by how much it is missed.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct MemoryShortage {
     /// The device that is short; for a shortage over several devices together, all of them.
     pub devices: Vec<String>,

@@ -27,6 +27,7 @@ use std::sync::{Arc, OnceLock};
 
 /// How strictly the nodes' device requests are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Requests {
     /// A request that can't be met is an error.
     #[default]

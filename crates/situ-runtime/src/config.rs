@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 
 /// How an op without a scope finds its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
 pub enum PlacementRule {
     /// The device on which it is done soonest, by the cost model.
     Auto,
@@ -22,6 +23,7 @@ pub enum PlacementRule {
 
 /// One logical device to make on a physical one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LogicalConfig {
     /// Its memory limit in bytes; `None`: the default of its hardware.
     pub memory_limit: Option<usize>,
@@ -43,6 +45,12 @@ impl LogicalConfig {
     /// The same with a memory limit.
     pub fn with_limit(mut self, bytes: usize) -> LogicalConfig {
         self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// The same with cores of its own.
+    pub fn with_cores(mut self, cores: impl IntoIterator<Item = usize>) -> LogicalConfig {
+        self.cores = Some(cores.into_iter().collect());
         self
     }
 }
@@ -85,12 +93,27 @@ pub(crate) struct Config {
 /// assert_eq!((kept.count, kept.bytes), (256, 256 << 20));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Variants {
     /// The most variants of one function.
     pub count: usize,
     /// The most bytes that they take together: their plans on the host, by an estimate, and the constants
     /// that were computed for them. The one in use stays, however large it is.
     pub bytes: usize,
+}
+
+impl Variants {
+    /// The same with at most so many variants of one function.
+    pub fn with_count(mut self, count: usize) -> Variants {
+        self.count = count;
+        self
+    }
+
+    /// The same with at most so many bytes of them.
+    pub fn with_bytes(mut self, bytes: usize) -> Variants {
+        self.bytes = bytes;
+        self
+    }
 }
 
 impl Default for Variants {

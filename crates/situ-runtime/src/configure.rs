@@ -7,13 +7,13 @@ use crate::config::{Config, LogicalConfig, PlacementRule, Table, Variants};
 use crate::logical::LogicalDevice;
 use crate::pool::MemoryInfo;
 use crate::runtime::{Runtime, State};
-use situ_core::error::NoSuchDevice;
 use situ_core::{DeviceId, DeviceKind, DeviceSpec, Error, Policy, Result, reason};
 use situ_device::{Capabilities, Description};
 use std::sync::{Arc, TryLockError};
 
 /// A device that the machine has, and how it is configured.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PhysicalDevice {
     /// Its name among the physical devices: `GPU:0`.
     pub id: DeviceId,
@@ -191,12 +191,7 @@ impl Runtime {
     pub fn logical_device(&self, name: &DeviceSpec) -> Result<Arc<LogicalDevice>> {
         let state = self.inner.state();
         let device = state.table.devices.iter().find(|d| d.id().is_allowed_by(name)).cloned();
-        device.ok_or_else(|| {
-            Error::NoSuchDevice(Box::new(NoSuchDevice {
-                asked: name.to_string(),
-                available: state.table.ids(),
-            }))
-        })
+        device.ok_or_else(|| Error::no_such_device(name.to_string(), state.table.ids()))
     }
 
     /// Waits for the queued work of every device, and returns its errors.
@@ -213,7 +208,7 @@ impl Runtime {
         let of_kind = self.inner.physical.iter().enumerate().filter(|(_, p)| p.description().kind == id.kind);
         of_kind.map(|(position, _)| position).nth(usize::from(id.index)).ok_or_else(|| {
             let available = self.list_physical_devices(None).iter().map(|p| p.id).collect();
-            Error::NoSuchDevice(Box::new(NoSuchDevice { asked: format!("{id} (physical)"), available }))
+            Error::no_such_device(format!("{id} (physical)"), available)
         })
     }
 

@@ -13,6 +13,7 @@ pub use situ_cpu::custom::CpuCall;
 /// `in1(i)` and `in2(i)`, and the op's four words by `own()`. WGSL may assume that there is no NaN;
 /// `is_nan(x)` and `nan()` know better.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Wgsl<T> {
     /// The text for an op. It may depend on the op's attributes; sizes belong in the words, so that it is
     /// compiled once for all of them.
@@ -22,6 +23,19 @@ pub struct Wgsl<T> {
     /// How many trips its loops make for one element: drivers end a loop early without a word, so an op whose
     /// loops are too long for that runs elsewhere, and says why. Of a text without loops: 0.
     pub trips: fn(&T, &[TensorType]) -> usize,
+}
+
+impl<T> Wgsl<T> {
+    /// A text and the trips of its loops; its four words are 0.
+    pub const fn new(text: fn(&T) -> String, trips: fn(&T, &[TensorType]) -> usize) -> Wgsl<T> {
+        Wgsl { text, words: |_, _, _| [0; 4], trips }
+    }
+
+    /// The same with words of its own.
+    pub const fn with_words(mut self, words: fn(&T, &[TensorType], &[TensorType]) -> [u32; 4]) -> Wgsl<T> {
+        self.words = words;
+        self
+    }
 }
 
 /// A type of ops whose name is known: what its kernels are given to.

@@ -10,7 +10,6 @@ use crate::recording::{DeviceTimes, EagerEntry, Entry, MemoryEntry, nanoseconds,
 use crate::runtime::{Inner, State};
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{self, CopyPurpose};
-use situ_core::error::CopyForbidden;
 use situ_core::{Caller, DeviceId, Error, Policy, Reason, Request, Result, TensorType, reason};
 use situ_device::{Arg, Call};
 use situ_ir::ops::Viewing;
@@ -219,7 +218,7 @@ impl Inner {
             return Ok(());
         }
         let (from, to, bytes) = (input.device(), to.id(), input.tensor_type().bytes());
-        if policy::copy(policy, || CopyForbidden { op: op.name(), input: index, from, to, bytes })? {
+        if policy::copy(policy, || Error::copy_forbidden(op.name(), index, from, to, bytes))? {
             self.notices.say_once(Topic::Copy, op.name(), input.dtype, to, || {
                 format!(
                     "{} on {to} copies its input {index} ({}) from {from}; keep it there with to_device, or run \

@@ -25,16 +25,9 @@ pub fn zeroed(op: &'static str, bytes: usize) -> Result<Vec<u8>> {
 /// The error of an `op` that asked the system for so many bytes and did not get them.
 #[cold]
 pub fn host_out_of_memory(op: &'static str, bytes: usize) -> Error {
-    Error::OutOfMemory(Box::new(OutOfMemory {
-        device: Some(DeviceId::CPU0),
-        op,
-        requested: bytes,
-        limit: None,
-        reserved: 0,
-        in_use: 0,
-        largest_free: 0,
-        owners: Vec::new(),
-        cause: Some("the system has no memory for a copy of that size".into()),
-        remedies: vec!["reading a part of it (slice), or reducing it first"],
-    }))
+    let mut report = OutOfMemory::new(op, bytes);
+    report.device = Some(DeviceId::CPU0);
+    report.cause = Some("the system has no memory for a copy of that size".into());
+    report.remedies = vec!["reading a part of it (slice), or reducing it first"];
+    Error::OutOfMemory(Box::new(report))
 }

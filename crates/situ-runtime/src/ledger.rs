@@ -40,6 +40,7 @@ impl Cause {
 
 /// Which way the bytes of a copy went.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
+#[non_exhaustive]
 pub enum Route {
     /// Between the host and a device, or within the host.
     #[default]
@@ -64,6 +65,7 @@ impl Route {
 
 /// What happened at one line of the program, between two devices, for one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Entry {
     /// Why.
     pub cause: Cause,
@@ -249,6 +251,7 @@ impl Ledger {
 
 /// A copy of the books, the most bytes first.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct LedgerReport {
     /// The entries.
     pub entries: Vec<Entry>,

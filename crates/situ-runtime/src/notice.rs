@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 /// One thing said.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Notice {
     /// What sort.
     pub topic: Topic,
@@ -18,6 +19,7 @@ pub struct Notice {
 
 /// What a notice is about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Topic {
     /// An op did not run where it was asked to.
     Fallback,

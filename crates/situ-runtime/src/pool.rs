@@ -35,6 +35,7 @@ const BINS: usize = 64;
 
 /// Figures of one pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct MemoryInfo {
     /// Bytes held from the system: blocks, arenas, staging.
     pub reserved: usize,
@@ -344,7 +345,7 @@ impl Pool {
                     owner.count += 1;
                     owner.bytes += live.bytes;
                 }
-                None => owners.push(Owner { name: live.owner, count: 1, bytes: live.bytes }),
+                None => owners.push(Owner::new(live.owner, 1, live.bytes)),
             }
         }
         owners.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.name.cmp(b.name)));
@@ -372,18 +373,15 @@ impl Pool {
         if info.limit.is_some() {
             remedies.push("raise the device's memory limit");
         }
-        Error::OutOfMemory(Box::new(OutOfMemory {
-            device: None,
-            op,
-            requested,
-            limit: info.limit,
-            reserved: info.reserved,
-            in_use: info.in_use,
-            largest_free: info.largest_free,
-            owners: self.owners(),
-            cause,
-            remedies,
-        }))
+        let mut report = OutOfMemory::new(op, requested);
+        report.limit = info.limit;
+        report.reserved = info.reserved;
+        report.in_use = info.in_use;
+        report.largest_free = info.largest_free;
+        report.owners = self.owners();
+        report.cause = cause;
+        report.remedies = remedies;
+        Error::OutOfMemory(Box::new(report))
     }
 }
 

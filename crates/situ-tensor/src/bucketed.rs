@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 
 /// The sizes of batch that a function is compiled for; see [`Function::bucketed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Buckets {
     /// 1, 2, 4, 8 and so on: at most as many rows are added as there are.
     PowersOfTwo,

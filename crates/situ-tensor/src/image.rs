@@ -8,6 +8,7 @@ use situ_ir::ops::{BatchNorm, Conv2d, Dropout, Pool2d, PoolKind};
 
 /// What is around an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Padding {
     /// Nothing: windows stay within the image.
     #[default]
@@ -18,7 +19,8 @@ pub enum Padding {
     Explicit([[usize; 2]; 2]),
 }
 
-/// How windows slide over images. Begin with [`Windows::default`]: every pixel, no padding, channels first.
+/// How windows slide over images. Write what differs, and end with `..Windows::default()`: every pixel, no
+/// padding, channels first; further fields may come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Windows {
     /// From one place to the next, down and across.

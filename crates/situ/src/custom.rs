@@ -51,11 +51,10 @@
 //! # fn main() -> Result<()> {
 //! situ::custom::register::<Shifted>()?.cpu(&[DType::I32], on_cpu).gpu(
 //!     &[DType::I32],
-//!     Wgsl {
-//!         text: |op| format!("fn result(e: u32) -> i32 {{ return in0(e) << {}u; }}\n", op.by),
-//!         words: |_, _, _| [0; 4],
-//!         trips: |_, _| 0,
-//!     },
+//!     Wgsl::new(
+//!         |op: &Shifted| format!("fn result(e: u32) -> i32 {{ return in0(e) << {}u; }}\n", op.by),
+//!         |_, _| 0,
+//!     ),
 //! );
 //! let y = situ::custom::apply(Shifted { by: 3 }, &[&situ::tensor([1i32, -2, 5])?])?;
 //! assert_eq!(y.to_vec::<i32>()?, [8, -16, 40]);

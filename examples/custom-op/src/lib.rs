@@ -135,8 +135,8 @@ fn of_numbers<T: Number>(op: &PairwiseDistance, call: &mut CpuCall<'_>) -> Resul
     Ok(())
 }
 
-const SHADER: Wgsl<PairwiseDistance> = Wgsl {
-    text: |op| {
+const SHADER: Wgsl<PairwiseDistance> = Wgsl::new(
+    |op: &PairwiseDistance| {
         format!(
             "fn result(e: u32) -> f32 {{
     let size = own().x;
@@ -153,9 +153,9 @@ const SHADER: Wgsl<PairwiseDistance> = Wgsl {
             (op.scale.0 as f32).to_bits()
         )
     },
-    words: |_, inputs, outputs| [inputs[0].shape[1] as u32, outputs[0].shape[1] as u32, 0, 0],
-    trips: |_, inputs| inputs[0].shape[1],
-};
+    |_, inputs| inputs[0].shape[1],
+)
+.with_words(|_, inputs, outputs| [inputs[0].shape[1] as u32, outputs[0].shape[1] as u32, 0, 0]);
 
 /// Makes the op known to every device. What is called first calls it; who only reads graphs with the op in
 /// them calls it once.

@@ -33,6 +33,7 @@ impl fmt::Display for Field {
 
 /// Why a part of a name is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// Two slashes in a row, or one at the end.
     #[error("there is no field after a slash")]
@@ -61,6 +62,7 @@ pub enum Problem {
 
 /// A device name that cannot be read, or two that cannot be combined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SpecError {
     /// The text is not a device name.
     #[error("device name {}: in {}, {problem}; {}", Quoted(.input), Quoted(.part), Advice(.suggestion))]

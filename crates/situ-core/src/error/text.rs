@@ -1,4 +1,4 @@
-//! How errors are worded.
+//! What errors say.
 
 use super::{
     Argument, Config, CopyForbidden, Data, Element, Fault, File, NoKernel, NoSuchDevice, Operands,

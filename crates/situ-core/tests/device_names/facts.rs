@@ -20,6 +20,7 @@ pub(crate) fn outcome(op: &str, a: &str, b: &str) -> String {
                 Field::Index => "ids",
             }
         ),
+        other => format!("ERR {other}"),
     })
 }
 

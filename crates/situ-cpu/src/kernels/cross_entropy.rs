@@ -5,7 +5,7 @@ use super::{CpuKernel, start};
 use crate::exec::Exec;
 use crate::math::Float;
 use crate::normalize::{BadLabel, cross_entropy, sparse_cross_entropy};
-use situ_core::error::{Data, Fault};
+use situ_core::error::Fault;
 use situ_core::{DType, Error, Result};
 use situ_device::{Arg, Call, Registry};
 use situ_ir::OpKind;
@@ -54,11 +54,7 @@ fn sparse<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     };
     done.map_err(|BadLabel { row, label }| {
         let limit = i64::try_from(columns).unwrap_or(i64::MAX);
-        Error::Data(Box::new(Data {
-            op: call.op.name(),
-            fault: Fault::OutOfRange { what: "label", value: label, limit },
-            row,
-            location: call.location(),
-        }))
+        let fault = Fault::OutOfRange { what: "label", value: label, limit };
+        Error::data(call.op.name(), fault, row, call.location())
     })
 }

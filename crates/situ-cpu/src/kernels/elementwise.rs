@@ -3,7 +3,7 @@
 use super::{CpuKernel, start};
 use crate::elementwise::{self, NO_FAULT, NoResult, Operand, Params, TileFn};
 use crate::exec::{Exec, Shared};
-use situ_core::error::{Data, Fault};
+use situ_core::error::Fault;
 use situ_core::{DType, Error, MAX_RANK, Result, Shape};
 use situ_device::{Arg, Call, Registry};
 use situ_ir::ops::{BinaryKind, Unary};
@@ -125,7 +125,7 @@ pub(super) fn in_place(exec: &Exec<'_>, op: Unary, tensor: &Arg<'_>) {
 
 /// The error of an element that has no result: only integer division has any.
 pub(super) fn no_result(call: &Call<'_>, op: &'static str, element: usize) -> Error {
-    Error::Data(Box::new(Data { op, fault: Fault::DivisionByZero, row: element, location: call.location() }))
+    Error::data(op, Fault::DivisionByZero, element, call.location())
 }
 
 /// The strides of at most `N` operands over the result's axes.

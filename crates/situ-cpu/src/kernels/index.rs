@@ -4,7 +4,7 @@ use super::{CpuKernel, start};
 use crate::exec::Exec;
 use crate::movement::{self, Gather, Index, OutOfRange, Slices, Source, Summand};
 use crate::wrapping::with_wrapping;
-use situ_core::error::{Data, Fault};
+use situ_core::error::Fault;
 use situ_core::{DType, Error, Layout, Result, with_float};
 use situ_device::{Arg, Call, Registry};
 use situ_ir::{Op, OpKind};
@@ -41,12 +41,8 @@ unsafe fn indices<'a, X: Index>(arg: &'a Arg<'_>) -> &'a [X] {
 
 fn out_of_range(call: &Call<'_>, limit: usize, found: OutOfRange) -> Error {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    Error::Data(Box::new(Data {
-        op: call.op.name(),
-        fault: Fault::OutOfRange { what: "index", value: found.value, limit },
-        row: found.position,
-        location: call.location(),
-    }))
+    let fault = Fault::OutOfRange { what: "index", value: found.value, limit };
+    Error::data(call.op.name(), fault, found.position, call.location())
 }
 
 /// The data may have any strides as long as a slice is one run; indices are few, and dense.

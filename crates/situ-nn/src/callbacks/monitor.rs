@@ -5,6 +5,7 @@ use situ_core::{Error, Result};
 
 /// Which figures are good ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Goal {
     /// Small ones: losses.
     Least,

@@ -9,6 +9,7 @@ use situ_tensor::Tensor;
 /// Norms are clipped as Keras does it, `g · limit / max(norm, limit)`: gradients within the limit are left as
 /// they are. (PyTorch adds 1e-6 to the norm.)
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Clip {
     /// No limit.
     #[default]

@@ -12,7 +12,7 @@ use situ_data::Dataset;
 use situ_tensor::{Tensor, current_runtime};
 use std::time::{Duration, Instant};
 
-/// How to fit.
+/// How to fit. Write what differs, and end with `..Fit::default()`: further fields may come.
 ///
 /// ```
 /// use situ_nn::Fit;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 /// One epoch.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Epoch {
     /// Its number, from 0 on.
     pub number: u64,
@@ -20,6 +21,7 @@ pub struct Epoch {
 
 /// What fit did.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct History {
     /// The epochs, in order. One that was interrupted is not among them.
     pub epochs: Vec<Epoch>,

@@ -12,6 +12,7 @@ const EVERY: Duration = Duration::from_millis(250);
 
 /// What fit shows, on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Progress {
     /// A bar if standard error is a terminal, else lines.
     #[default]

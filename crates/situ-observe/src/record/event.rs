@@ -109,6 +109,7 @@ impl Launch {
 /// Why bytes were copied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CopyCause {
     /// An op needed an input on another device.
     Implicit,

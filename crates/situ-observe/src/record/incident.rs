@@ -57,6 +57,7 @@ pub struct Fallback {
 /// What sort of advice a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FindingKind {
     /// An op fell back for want of a kernel or a device.
     Fallback,

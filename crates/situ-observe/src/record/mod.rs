@@ -25,6 +25,7 @@ pub const VERSION: u32 = 2;
 /// How much a recording asked of the devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Detail {
     /// Launches by the host's clock; a queue's own work is known from its waits and copies.
     #[default]

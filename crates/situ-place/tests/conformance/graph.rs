@@ -138,6 +138,7 @@ pub(crate) fn place(names: &str, text: &str, requests: Requests, algorithm: &str
                 PlaceError::Memory(_) => "memory",
                 PlaceError::Time { .. } => "time",
                 PlaceError::Algorithm { .. } => "algorithm",
+                _ => "another",
             };
             Outcome::Refused { kind, text: error.to_string() }
         }

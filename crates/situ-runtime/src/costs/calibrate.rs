@@ -35,6 +35,7 @@ pub type Progress<'a> = dyn FnMut(usize, usize, &str) + 'a;
 
 /// Predicted and measured, of an op that the model was not fitted to.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Checked {
     /// The op and its sizes.
     pub what: String,

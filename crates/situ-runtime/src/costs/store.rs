@@ -62,6 +62,7 @@ fn file(folder: &Path, description: &Description) -> PathBuf {
 
 /// A calibration that was found and can't be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Ignored {
     /// Its file.
     pub file: PathBuf,

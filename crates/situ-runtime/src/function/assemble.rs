@@ -6,7 +6,6 @@ use super::in_place;
 use super::lower::{Draft, Lowered};
 use super::plan::{Action, Buffer, DeviceIndex, ExecutionPlan, Lane, LaneIndex, Memory, PlanOutput, Step};
 use crate::logical::LogicalDevice;
-use situ_core::error::TooLarge;
 use situ_core::reason::Excess;
 use situ_core::{Error, Reason, Result};
 use situ_ir::{Graph, Value};
@@ -195,8 +194,8 @@ pub(crate) fn assemble(
 /// No device is a candidate for what it can't hold, so this is for what placement did not foresee.
 #[cold]
 fn oversize(buffer: &Buffer, device: &LogicalDevice, limit: usize) -> Error {
-    let excess = Excess { what: "bytes in one buffer", needs: buffer.bytes as u64, limit: limit as u64 };
-    Error::TooLarge(Box::new(TooLarge { op: buffer.owner, device: device.id(), excess, able: Vec::new() }))
+    let excess = Excess::new("bytes in one buffer", buffer.bytes as u64, limit as u64);
+    Error::too_large(buffer.owner, device.id(), excess, Vec::new())
 }
 
 /// How far each lane is when a step begins: what its lane knew before, its lane's steps up to it, and what it

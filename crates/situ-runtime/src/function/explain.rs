@@ -15,6 +15,7 @@ use std::fmt;
 
 /// Where an op runs, and why.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct NodePlace {
     /// The node that does it, in the graph that runs; of an op inside a condition or a loop, its number in
     /// that block.
@@ -102,6 +103,7 @@ fn places_of(
 
 /// What another device would change.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Alternative {
     /// The device.
     pub device: DeviceId,
@@ -113,6 +115,7 @@ pub struct Alternative {
 
 /// One op of an explanation.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ExplainedOp {
     /// Where it runs, and why.
     pub place: NodePlace,
@@ -127,6 +130,7 @@ pub struct ExplainedOp {
 
 /// One copy of an explanation.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ExplainedCopy {
     /// The op whose result it is.
     pub of: &'static str,
@@ -146,6 +150,7 @@ pub struct ExplainedCopy {
 
 /// The memory of one device.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ExplainedMemory {
     /// The device.
     pub device: DeviceId,
@@ -159,6 +164,7 @@ pub struct ExplainedMemory {
 
 /// Why a compiled graph runs where it does. Displays as tables.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Explanation {
     /// Its ops, in the order in which they run.
     pub ops: Vec<ExplainedOp>,

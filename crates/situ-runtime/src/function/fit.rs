@@ -20,7 +20,6 @@ use crate::policy;
 use crate::runtime::{Inner, State};
 use crate::storage::DeviceTensor;
 use crate::transfer::{self, CopyPurpose};
-use situ_core::error::CopyForbidden;
 use situ_core::{DeviceId, Error, Location, Policy, Reason, Result, reason};
 use situ_ir::{Content, Graph, Node};
 use situ_place::Placement;
@@ -323,7 +322,7 @@ impl Host for Fitting<'_> {
         let Reader { node, input } = reader;
         let [from, to] = [from, to].map(|d| self.state.table.devices[d].id());
         let op = node.content.name();
-        if policy::copy(self.copy_policy(node), || CopyForbidden { op, input, from, to, bytes })? {
+        if policy::copy(self.copy_policy(node), || Error::copy_forbidden(op, input, from, to, bytes))? {
             let dtype = node.types.first().map_or(situ_core::DType::F32, |t| t.dtype);
             self.inner.notices.say_once(Topic::Copy, op, dtype, to, || {
                 format!(

@@ -2,7 +2,6 @@
 //! error.
 
 use super::Facts;
-use situ_core::error::{NoKernel, TooLarge};
 use situ_core::reason::Excess;
 use situ_core::{DeviceId, Error, Reason};
 
@@ -37,13 +36,12 @@ impl Lacking {
         let (op, device) = (facts.what(), facts.id(wanted));
         let said = match self {
             Lacking::Size(excess) => {
-                return Error::TooLarge(Box::new(TooLarge { op, device, excess, able }));
+                return Error::too_large(op, device, excess, able);
             }
             Lacking::Lost | Lacking::Unopened => facts.failure(wanted),
             Lacking::Kernel => None,
         };
-        let no_kernel = NoKernel { op, dtype: facts.dtype(), device: Some(device), have: able };
-        said.unwrap_or_else(|| Error::NoKernel(Box::new(no_kernel)))
+        said.unwrap_or_else(|| Error::no_kernel(op, facts.dtype(), Some(device), able))
     }
 }
 
@@ -55,8 +53,7 @@ pub(super) fn nobody(facts: &impl Facts) -> Error {
         Err(lacks @ Lacking::Size(_)) => Some(lacks.error(facts, device, Vec::new())),
         _ => None,
     };
-    (0..facts.count()).find_map(of_size).unwrap_or_else(|| {
-        let (op, dtype) = (facts.what(), facts.dtype());
-        Error::NoKernel(Box::new(NoKernel { op, dtype, device: None, have: Vec::new() }))
-    })
+    (0..facts.count())
+        .find_map(of_size)
+        .unwrap_or_else(|| Error::no_kernel(facts.what(), facts.dtype(), None, Vec::new()))
 }

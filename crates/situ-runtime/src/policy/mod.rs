@@ -17,7 +17,6 @@ pub(crate) use lacking::Lacking;
 pub(crate) use report::{Moment, copy, report};
 
 use crate::config::{Config, PlacementRule};
-use situ_core::error::NoSuchDevice;
 use situ_core::{DType, DeviceId, DeviceKind, Error, Policy, Reason, Request, Result};
 use smallvec::SmallVec;
 
@@ -247,5 +246,5 @@ fn unasked<F: Facts>(ask: &PlacementQuery<'_>, facts: &F) -> Result<Found<F::Mea
 #[cold]
 pub(crate) fn no_such_device(request: &Request, facts: &impl Facts) -> Error {
     let available = (0..facts.count()).map(|d| facts.id(d)).collect();
-    Error::NoSuchDevice(Box::new(NoSuchDevice { asked: request.spec.to_string(), available }))
+    Error::no_such_device(request.spec.to_string(), available)
 }

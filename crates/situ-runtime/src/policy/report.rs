@@ -1,7 +1,6 @@
 //! What is booked in the ledger and said to people of a placement, and whether a copy is allowed that nobody
 //! asked for.
 
-use situ_core::error::CopyForbidden;
 use situ_core::{Error, Policy, Reason, Request, Result};
 
 /// When a device was found full or too small.
@@ -31,10 +30,10 @@ pub(crate) fn report(reason: &Reason, request: &Request, fallback: Policy, momen
 
 /// Whether a copy is to be spoken of that nobody asked for; an error where it is forbidden.
 #[inline]
-pub(crate) fn copy(policy: Policy, forbidden: impl FnOnce() -> CopyForbidden) -> Result<bool> {
+pub(crate) fn copy(policy: Policy, forbidden: impl FnOnce() -> Error) -> Result<bool> {
     match policy {
         Policy::Allow => Ok(false),
         Policy::Warn => Ok(true),
-        Policy::Forbid => Err(Error::CopyForbidden(Box::new(forbidden()))),
+        Policy::Forbid => Err(forbidden()),
     }
 }

@@ -2,13 +2,12 @@
 
 use super::{Facts, Found, Home, Lacking, Moment, PlacementQuery, after_full, by_name, copy, decide, report};
 use crate::config::PlacementRule;
-use situ_core::error::CopyForbidden;
 use situ_core::reason::Excess;
 use situ_core::{DType, DeviceId, DeviceKind, Error, Policy, Reason, Request, Result, Rule};
 use situ_testkit::policy_table::{Row, State, rows};
 use std::collections::BTreeSet;
 
-const EXCESS: Excess = Excess { what: "bytes in one tensor", needs: 2, limit: 1 };
+const EXCESS: Excess = Excess::new("bytes in one tensor", 2, 1);
 
 /// The devices of a row.
 struct Sketch<'r>(&'r Row);
@@ -151,8 +150,7 @@ fn stays(device: DeviceId) -> Home {
 
 #[test]
 fn a_copy_is_made_said_or_forbidden() {
-    let forbidden =
-        || CopyForbidden { op: "add", input: 0, from: DeviceId::CPU0, to: DeviceId::gpu(0), bytes: 4 };
+    let forbidden = || Error::copy_forbidden("add", 0, DeviceId::CPU0, DeviceId::gpu(0), 4);
     assert!(matches!(copy(Policy::Allow, forbidden), Ok(false)));
     assert!(matches!(copy(Policy::Warn, forbidden), Ok(true)));
     assert!(matches!(copy(Policy::Forbid, forbidden), Err(Error::CopyForbidden(_))));

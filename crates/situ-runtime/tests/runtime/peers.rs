@@ -11,7 +11,7 @@ const OTHER: DeviceId = DeviceId::gpu(1);
 
 /// Splits the first GPU in two.
 fn halved(runtime: &Runtime) -> Result<()> {
-    let half = LogicalConfig { memory_limit: Some(64 << 20), ..LogicalConfig::default() };
+    let half = LogicalConfig::limit(64 << 20);
     runtime.set_logical_devices(GPU, &[half.clone(), half])
 }
 

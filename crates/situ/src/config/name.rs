@@ -1,7 +1,6 @@
 //! What people name devices by, and finding the devices that a name means.
 
 use crate::{DeviceId, DeviceKind, DeviceSpec, Error, Result};
-use situ_core::error::NoSuchDevice;
 use situ_runtime::{LogicalDevice, PhysicalDevice};
 
 /// What can name devices: text, an id, a kind, or a device from a list.
@@ -80,8 +79,7 @@ pub(super) fn some(name: &impl DeviceName, available: &[DeviceId]) -> Result<Vec
     let spec = name.device_spec()?;
     let found: Vec<DeviceId> = available.iter().copied().filter(|id| allows(&spec, *id)).collect();
     if found.is_empty() {
-        let asked = spec.to_string();
-        return Err(Error::NoSuchDevice(Box::new(NoSuchDevice { asked, available: available.to_vec() })));
+        return Err(Error::no_such_device(spec.to_string(), available.to_vec()));
     }
     Ok(found)
 }

@@ -48,7 +48,7 @@ pub fn set_deterministic(on: bool) -> Result<()> {
 ///
 /// # fn main() -> situ::Result<()> {
 /// // A server that sees thousands of lengths, and has the memory for them.
-/// config::set_variants(config::Variants { count: 4096, bytes: 2 << 30 })?;
+/// config::set_variants(config::Variants::default().with_count(4096).with_bytes(2 << 30))?;
 /// assert_eq!(config::variants().count, 4096);
 /// # Ok(()) }
 /// ```
