@@ -1,6 +1,6 @@
 //! Several elementwise ops as one: no intermediate result goes through memory.
 
-use super::{Attributes, Binary, Cast, Given, Op, Outputs, Part, Rule, Unary, Where};
+use super::{Attributes, Binary, Cast, Fill, Given, Op, Outputs, Part, Read, Rule, Unary, Where};
 use crate::gradient::{Application, Builder, Differentiability, Gradients};
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
@@ -81,10 +81,10 @@ pub struct Program {
     compiled: Compiled,
 }
 
-/// What a program was compiled to, for as long as the program lives. It follows from the program, and so is
-/// no part of what programs are compared by; a copy is compiled anew.
+/// What a program was compiled to, for as long as the program lives, by each of two types of devices. It
+/// follows from the program, and so is no part of what programs are compared by; a copy is compiled anew.
 #[derive(Default)]
-struct Compiled(OnceLock<Box<dyn Any + Send + Sync>>);
+struct Compiled([OnceLock<Box<dyn Any + Send + Sync>>; 2]);
 
 impl Clone for Compiled {
     fn clone(&self) -> Compiled {
@@ -102,7 +102,7 @@ impl Hash for Compiled {
 }
 impl fmt::Debug for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.get().is_some() { "compiled" } else { "not compiled" })
+        f.write_str(if self.0[0].get().is_some() { "compiled" } else { "not compiled" })
     }
 }
 
@@ -143,10 +143,22 @@ impl Program {
         Ok(Program { inputs, steps, dtypes, outputs, compiled: Compiled::default() })
     }
 
-    /// What the program was compiled to, by `compile` if this is the first time that anybody asks. There is
-    /// one such form, that of the device that compiles in the host's memory: `None` if it is of another type.
+    /// What the program was compiled to, by `compile` if this is the first time that anybody asks for that
+    /// type. There is room for two, the CPU's and the text for GPUs: `None` for a
+    /// third.
     pub fn compiled<T: Any + Send + Sync>(&self, compile: impl FnOnce(&Program) -> T) -> Option<&T> {
-        self.compiled.0.get_or_init(|| Box::new(compile(self))).downcast_ref()
+        let mut compile = Some(compile);
+        self.compiled.0.iter().find_map(|slot| {
+            let made = match (slot.get(), compile.take()) {
+                (Some(made), kept) => {
+                    compile = kept;
+                    made
+                }
+                (None, Some(compile)) => slot.get_or_init(|| Box::new(compile(self))),
+                (None, None) => return None,
+            };
+            made.downcast_ref()
+        })
     }
 
     /// The dtypes of the inputs, which are the first registers.
@@ -243,12 +255,29 @@ impl Rule for Fused {
         let program = &self.program;
         let Some(shape) = outputs.first().map(|t| t.shape) else { return Vec::new() };
         let ty = |dtype| TensorType::new(dtype, shape);
-        let steps = program.steps.iter().zip(&program.dtypes[program.inputs.len()..]);
-        let part = |(step, made): (&Step, &DType)| {
-            let inputs = step.reads().map(|r| ty(program.dtype(r))).collect();
-            step.op().map(|op| Part { op, inputs, outputs: vec![ty(*made)] })
+        let given = program.inputs.len();
+        let read = |r: Register| match r.index() {
+            n if n < given => Read::Input(n),
+            n => Read::Part(n - given),
         };
-        steps.filter_map(part).collect()
+        let part = |(n, step): (usize, &Step)| {
+            let made = Register((given + n) as u16);
+            let one = |value| Op::from(Fill { shape: Shape::SCALAR, value });
+            let op = match *step {
+                Step::Constant(value) => Some(one(value)),
+                _ => step.op(),
+            };
+            let gives = program.outputs.iter().enumerate().filter(|(_, r)| **r == made);
+            op.map(|op| Part {
+                op,
+                reads: step.reads().map(read).collect(),
+                gives: gives.map(|(n, _)| n).collect(),
+                inputs: step.reads().map(|r| ty(program.dtype(r))).collect(),
+                outputs: vec![ty(program.dtype(made))],
+            })
+        };
+        // Every step is an op or a constant, so that a part has the number of its step.
+        program.steps.iter().enumerate().filter_map(part).collect()
     }
 
     fn differentiability(&self) -> Differentiability {

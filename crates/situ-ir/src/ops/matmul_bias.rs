@@ -1,7 +1,7 @@
 //! A matrix product with the bias and the activation that follow it. Only grouping makes it; see
 //! `passes::matmul_bias`.
 
-use super::{Attributes, BiasAdd, Given, Matmul, Op, Part, Rule, Unary, arity};
+use super::{Attributes, BiasAdd, Given, Matmul, Op, Part, Read, Rule, Unary, arity};
 use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms, none, undefined};
 use crate::work::Work;
 use situ_core::{Error, Result, TensorType};
@@ -68,9 +68,21 @@ impl Rule for MatmulBias {
 
     fn parts(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Vec<Part> {
         let ([a, b, bias], [out]) = (inputs, outputs) else { return Vec::new() };
-        let part = |op: Op, inputs: Vec<TensorType>| Part { op, inputs, outputs: vec![*out] };
-        let mut parts = vec![part(self.matmul.into(), vec![*a, *b]), part(BiasAdd.into(), vec![*out, *bias])];
-        parts.extend(self.activation.map(|op| part(op.into(), vec![*out])));
+        let part = |op: Op, reads: Vec<Read>, inputs: Vec<TensorType>| Part {
+            op,
+            reads,
+            gives: Vec::new(),
+            inputs,
+            outputs: vec![*out],
+        };
+        let mut parts = vec![
+            part(self.matmul.into(), vec![Read::Input(0), Read::Input(1)], vec![*a, *b]),
+            part(BiasAdd.into(), vec![Read::Part(0), Read::Input(2)], vec![*out, *bias]),
+        ];
+        parts.extend(self.activation.map(|op| part(op.into(), vec![Read::Part(1)], vec![*out])));
+        if let Some(last) = parts.last_mut() {
+            last.gives.push(0);
+        }
         parts
     }
 

@@ -56,7 +56,7 @@ pub use matmul_integer::MatmulInteger;
 pub use pool2d::{Pool2d, Pool2dByInput, PoolKind};
 pub use random::{Distribution, Random};
 pub use reduce::{Reduce, ReduceKind};
-pub use rule::{Outputs, Part, Rule, Viewing};
+pub use rule::{Outputs, Part, Read, Rule, Viewing};
 pub use select::Where;
 pub use softmax::Softmax;
 pub use stop_gradient::StopGradient;

@@ -22,11 +22,24 @@ pub enum Viewing {
     OfDense,
 }
 
-/// One of the ops that a joined op stands for.
+/// What a part of a joined op reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// An input of the joined op.
+    Input(usize),
+    /// What a part before it makes.
+    Part(usize),
+}
+
+/// One of the ops that a joined op stands for. Each makes one tensor.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The op.
     pub op: Op,
+    /// What it reads.
+    pub reads: Vec<Read>,
+    /// The outputs of the joined op that it makes.
+    pub gives: Vec<usize>,
     /// The types of its inputs.
     pub inputs: Vec<TensorType>,
     /// The types of its outputs.
@@ -206,8 +219,8 @@ pub trait Rule {
         None
     }
 
-    /// The ops that it stands for, with their types, where a pass made it of others. A device that has all of
-    /// these and not the whole keeps the pass from joining them.
+    /// The ops that it stands for, each after what it reads, where a pass made it of others. On a device that
+    /// has all of these and not the whole, they run in its place. They give its results, to the bit.
     fn parts(&self, inputs: &[TensorType], outputs: &[TensorType]) -> Vec<Part> {
         let _ = (inputs, outputs);
         Vec::new()

@@ -22,11 +22,13 @@ pub mod pool_masks;
 mod report;
 mod rewrite;
 mod scalars;
+mod split;
 pub mod transposes;
 
 pub use evaluate::{Constant, Evaluate, NoEvaluation};
 pub use pipeline::{Options, group, optimize};
 pub use report::{Note, Report};
+pub use split::{Apart, SPLIT, split};
 
 use crate::graph::Graph;
 use crate::ops::Op;
@@ -35,9 +37,8 @@ use situ_core::{Request, Result, TensorType};
 /// Whether the devices at hand would run an op on inputs of these types (first list) to outputs of these
 /// (second), where the scopes around it ask for this.
 ///
-/// Asked only of ops that a pass would make out of others; it should say yes only where every device that
-/// could run the parts can run the whole, so that grouping takes no choice away from placement. Devices that
-/// the scopes leave out have no say.
+/// Asked only of ops that a pass would make out of others. Where it says yes and some device has the parts
+/// alone, who places the graph may [`split`] what that device is to run.
 pub type Supports<'a> = dyn Fn(&Op, &[TensorType], &[TensorType], &Request) -> bool + 'a;
 
 /// What passes may use besides the graph.

@@ -230,28 +230,31 @@ fn ask_ahead(
         for &buffer in &draft.writes {
             maker[buffer] = Some(index);
         }
-        let Action::Copy { from, to, number, sent: place, .. } = &mut draft.action else {
+        let Action::Copy { from, to, through, number, sent: place, .. } = &mut draft.action else {
             rest.push(Some(draft));
             continue;
         };
         let source = buffers[from.buffer].device;
-        if devices[source].is_host() || !devices[draft.device].is_host() {
+        // Where the bytes are in the host's memory: at the end of the copy, or on its way.
+        let at_host = through.or(devices[draft.device].is_host().then_some(*to));
+        let Some(at_host) = at_host.filter(|_| !devices[source].is_host()) else {
             rest.push(Some(draft));
             continue;
-        }
+        };
         *place = Some(sent);
         let ask = Draft {
-            action: Action::BeginDownload { from: *from, to: *to, number: *number, sent },
+            action: Action::BeginDownload { from: *from, to: at_host, number: *number, sent },
             device: source,
             node: draft.node,
             source: draft.source,
             reads: vec![from.buffer],
-            writes: vec![to.buffer],
+            writes: vec![at_host.buffer],
             seconds: 0.0,
             checks: false,
         };
         sent += 1;
-        draft.reads = vec![to.buffer];
+        draft.writes = vec![to.buffer];
+        draft.reads = vec![at_host.buffer];
         behind[maker[ask.reads[0]].unwrap_or(index)].extend([ask, draft]);
         rest.push(None);
     }
@@ -269,8 +272,11 @@ fn choose_lane(
     if let Action::BeginDownload { .. } = &draft.action {
         return LaneKey::Device(draft.device, 0);
     }
-    if let Action::Copy { from, .. } = &draft.action {
+    if let Action::Copy { from, through, .. } = &draft.action {
         let source = buffers[from.buffer].device;
+        if through.is_some() {
+            return LaneKey::Upload(draft.device);
+        }
         // Without the host it is a launch among others of the device that takes it.
         if !devices[source].is_host() && !devices[draft.device].is_host() {
             return LaneKey::Device(draft.device, 0);

@@ -37,7 +37,7 @@ impl CandidateContext<'_> {
 
     fn inside_one(&self, graph: &Graph, node: &Node, device: DeviceIndex) -> Result<(DeviceIndex, Reason)> {
         let asked = !self.request(node).spec.is_empty();
-        if !asked && can_run(graph, node, &self.table.devices[device]).is_ok() {
+        if !asked && can_run(graph, node, &self.table.devices[device], self.in_parts).is_ok() {
             return Ok((device, WITH_ITS_BRANCH));
         }
         let Candidates { devices, reason } = self.of(graph, node)?;

@@ -2,6 +2,7 @@
 //! `policy` says of the rest.
 
 use super::costing::root;
+use super::simplify::runs_in_parts;
 use crate::able;
 use crate::config::{Config, PlacementRule, Table};
 use crate::logical::LogicalDevice;
@@ -30,6 +31,10 @@ pub(crate) struct CandidateContext<'a> {
     pub(crate) homes: &'a [Option<usize>],
     /// Which variables may be moved.
     pub(crate) movable: &'a [bool],
+    /// Which devices are asked about ops that no scope places.
+    pub(crate) reach: &'a [bool],
+    /// Whether an op that passes joined may be where its parts could run, and the whole could not.
+    pub(crate) in_parts: bool,
 }
 
 impl CandidateContext<'_> {
@@ -155,7 +160,9 @@ impl CandidateContext<'_> {
     /// What the policy says of a node, which stays at home if it has one and no scope is around it.
     fn decided(&self, graph: &Graph, node: &Node, home: Option<Home>) -> Result<Candidates> {
         let request = self.request(node);
-        let mut facts = NodeFacts { devices: &self.table.devices, graph, node, ends: false };
+        let reach = request.spec.is_empty().then_some(self.reach);
+        let (devices, in_parts) = (&self.table.devices, self.in_parts);
+        let mut facts = NodeFacts { devices, graph, node, ends: false, reach, in_parts };
         if matches!(node.content, Content::Cond(_) | Content::While(_)) {
             if request.spec.is_empty()
                 && let Some(asked) = self.all_ask_for(node)?
@@ -166,8 +173,11 @@ impl CandidateContext<'_> {
             // Whatever its device lacks runs elsewhere, op by op.
             facts.ends = !request.spec.is_empty() || (0..facts.count()).all(|d| facts.able(d).is_err());
         }
-        let found =
+        let mut found =
             policy::decide(&PlacementQuery { home, ..PlacementQuery::new(&request, self.config) }, &facts)?;
+        if found.reason == Some(Reason::OnlyDevice) && reach.is_some() {
+            found.reason = self.in_time(graph, node, found.devices[0].0).or(found.reason);
+        }
         Ok(Candidates { devices: found.devices.into_iter().map(|(d, ())| d).collect(), reason: found.reason })
     }
 }
@@ -179,6 +189,10 @@ struct NodeFacts<'a> {
     node: &'a Node,
     /// Whether it is enough that a device holds what the node takes and gives.
     ends: bool,
+    /// Which devices are asked; `None`: all.
+    reach: Option<&'a [bool]>,
+    /// Whether it may run as the ops that it was made of.
+    in_parts: bool,
 }
 
 impl Facts for NodeFacts<'_> {
@@ -201,9 +215,12 @@ impl Facts for NodeFacts<'_> {
     }
 
     fn able(&self, device: usize) -> std::result::Result<(), Lacking> {
+        if self.reach.is_some_and(|reach| !reach[device]) {
+            return Err(Lacking::Kernel);
+        }
         match self.ends {
             true => holds_ends(self.graph, self.node, &self.devices[device]),
-            false => can_run(self.graph, self.node, &self.devices[device]),
+            false => can_run(self.graph, self.node, &self.devices[device], self.in_parts),
         }
     }
 
@@ -225,20 +242,27 @@ pub(crate) fn dtype(graph: &Graph, node: &Node) -> DType {
 }
 
 /// Whether a device has every kernel a node needs, for its sizes, or what it lacks; of a branch, for the ops
-/// within that do not ask for a device themselves.
+/// within that do not ask for a device themselves. With `in_parts`, the kernels of its parts will do.
 pub(crate) fn can_run(
     graph: &Graph,
     node: &Node,
     device: &Arc<LogicalDevice>,
+    in_parts: bool,
 ) -> std::result::Result<(), Lacking> {
-    let asks = |n: &Node| !n.request.spec.is_empty();
-    let whole = |g: &Graph| g.nodes().iter().filter(|n| !asks(n)).try_for_each(|n| can_run(g, n, device));
+    let free = |n: &&Node| n.request.spec.is_empty();
+    let whole = |g: &Graph| g.nodes().iter().filter(free).try_for_each(|n| can_run(g, n, device, in_parts));
     match &node.content {
         Content::Input(_) | Content::Capture(_) | Content::Variable(_) => Ok(()),
         // Of a branch: it may have to be made dense there.
         Content::Op(op) if op.viewing() == Viewing::OfDense => able::fits(device, node.types[0].bytes()),
         Content::Op(op) if op.viewing() == Viewing::Always => Ok(()),
-        Content::Op(op) => able::kernel(device, op, &input_types(graph, node), &node.types).map(|_| ()),
+        Content::Op(op) => {
+            let types = input_types(graph, node);
+            match able::kernel(device, op, &types, &node.types) {
+                Err(_) if in_parts && runs_in_parts(device, op, &types, &node.types) => Ok(()),
+                found => found.map(|_| ()),
+            }
+        }
         Content::Cond(cond) => {
             holds_ends(graph, node, device)?;
             whole(&cond.then)?;

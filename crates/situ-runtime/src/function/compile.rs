@@ -4,21 +4,22 @@
 //! there is: where the graphs differ in sizes alone, and the same devices can run the same ops.
 
 use super::announce::Announced;
+use super::apart::settled;
 use super::blocks::each_block;
-use super::candidates::CandidateContext;
 use super::compiled::{Blueprint, Compiled};
 use super::explain::places;
-use super::fit::{Fitting, homes_of, position};
+use super::fit::{Fitting, homes_of};
+use super::given::Given;
 use super::place::Placed;
-use super::simplify::{Simplified, join, simplify};
-use crate::config::{PlacementRule, Table};
+use super::reach::in_reach;
+use super::simplify::{Joined, Joining, Simplified, join, simplify};
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
 use crate::transfer;
 use situ_core::{Caller, DeviceId, Error, Request, Result};
+use situ_ir::Graph;
 use situ_ir::graph::Sizes;
 use situ_ir::passes::{Options, Report};
-use situ_ir::{Content, Graph, Node};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
@@ -98,26 +99,6 @@ struct OptimizedGraph<'a> {
     similar: Option<&'a Compiled>,
 }
 
-/// Where a program's arguments, variables and captured tensors are, by their positions in the table.
-struct SourceDevices {
-    arguments: Vec<usize>,
-    variables: Vec<usize>,
-}
-
-impl SourceDevices {
-    /// Where each source node's tensor is, by node.
-    fn of(&self, graph: &Graph, table: &Table, captures: &[DeviceTensor]) -> Result<Vec<Option<usize>>> {
-        let captured = captures.iter().map(|t| position(table, t.device())).collect::<Result<Vec<_>>>()?;
-        let home = |node: &Node| match node.content {
-            Content::Input(n) => self.arguments.get(n as usize).copied(),
-            Content::Capture(n) => captured.get(n as usize).copied(),
-            Content::Variable(n) => self.variables.get(n as usize).copied(),
-            Content::Op(_) | Content::Cond(_) | Content::While(_) => None,
-        };
-        Ok(graph.nodes().iter().map(home).collect())
-    }
-}
-
 impl Runtime {
     /// Compiles a program.
     pub fn compile(&self, program: &Program<'_>) -> Result<Compiled> {
@@ -147,8 +128,15 @@ impl Runtime {
         let Simplified { graph, captures, mut reports, folded } = simplified;
         let constants = captures[given..].iter().map(|t| t.tensor_type().bytes()).sum();
         let state = self.inner.state();
-        let (graph, joined) = join(&state.table, &graph, program.passes, program.call)?;
-        reports.extend(joined);
+        let sources = Given::of(program, &graph, &captures, &state)?;
+        let reach = in_reach(&state.table, &state.config, &graph, &sources.homes, program.call);
+        let (table, call, options) = (&state.table, program.call, program.passes);
+        let mut joined = join(&Joining { table, reach: &reach, call, options }, &graph, true)?;
+        if joined.uneven {
+            joined = settled(&self.inner, &state, program, &captures, &graph, joined, &reach)?;
+        }
+        let Joined { graph, reports: grouped, .. } = joined;
+        reports.extend(grouped);
         Ok(OptimizedGraph { graph, captures, reports: reports.into(), constants, folded, similar: None })
     }
 
@@ -164,25 +152,9 @@ impl Runtime {
         let own = captures.len();
         let measured = program.before.map(|before| before.measured()).unwrap_or_default();
         let state = self.inner.state();
-        let all = |ids: &[DeviceId]| {
-            ids.iter().map(|id| position(&state.table, *id)).collect::<Result<Vec<usize>>>()
-        };
-        let given = SourceDevices { arguments: all(program.arguments)?, variables: all(program.variables)? };
-        let homes = given.of(&graph, &state.table, &captures)?;
-        let variables = given.variables;
-        // A variable is moved by who assigns it, and only where placement has its way.
-        let assigned = |n: usize| graph.updates().iter().any(|(variable, _)| *variable as usize == n);
-        let may_move = |(n, &allowed): (usize, &bool)| {
-            allowed && assigned(n) && state.config.rule != PlacementRule::Manual
-        };
-        let movable: Vec<bool> = program.movable.iter().enumerate().map(may_move).collect();
-        let context = CandidateContext {
-            table: &state.table,
-            config: &state.config,
-            call: program.call,
-            homes: &homes,
-            movable: &movable,
-        };
+        let given = Given::of(program, &graph, &captures, &state)?;
+        let reach = in_reach(&state.table, &state.config, &graph, &given.homes, program.call);
+        let context = given.context(program, &state, &reach);
         let candidates = context.candidates(&graph)?;
         if similar.is_some_and(|similar| similar.candidates != candidates) {
             return Ok(None);
@@ -195,7 +167,7 @@ impl Runtime {
             replicas: Vec::new(),
             copies: 0,
             replicating: true,
-            variables: &variables,
+            variables: &given.variables,
             measured: &measured,
             start: similar.map(|similar| &similar.prediction.placement),
         };
@@ -216,7 +188,7 @@ impl Runtime {
         let book = self.inner.journal.ledger.open(plan.copies());
         let places = places(&graph, &state.table, &context, &placed, &plan);
         let Placed { prediction, assignment, .. } = placed;
-        let homes = homes_of(&graph, &variables, &assignment);
+        let homes = homes_of(&graph, &given.variables, &assignment);
         let homes = homes.into_iter().map(|d| state.table.devices[d].id()).collect();
         let expected = AtomicU64::new(prediction.placement.makespan.to_bits());
         let draws = plan.is_random().then(|| program.draws.clone());

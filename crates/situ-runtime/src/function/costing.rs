@@ -8,7 +8,9 @@
 
 use super::candidates::{Candidates, input_types, is_view};
 use super::measure::Measured;
+use super::simplify::runs_in_parts;
 use crate::able;
+use crate::costs::LinkCost;
 use crate::logical::{LogicalDevice, copy_seconds};
 use crate::policy::Lacking;
 use situ_core::{Error, Result};
@@ -162,13 +164,17 @@ impl Costing<'_> {
         }
         for (from, a) in self.devices.iter().enumerate() {
             for (to, b) in self.devices.iter().enumerate() {
-                if from != to && (a.is_host() || b.is_host() || b.is_peer_of(a)) {
-                    let link = if b.is_peer_of(a) {
-                        b.costs().peer()
-                    } else if a.is_host() {
-                        b.costs().upload
-                    } else {
-                        a.costs().download
+                if from != to {
+                    let (up, down) = (b.costs().upload, a.costs().download);
+                    let link = match (a.is_host(), b.is_host()) {
+                        _ if b.is_peer_of(a) => b.costs().peer(),
+                        (true, _) => up,
+                        (_, true) => down,
+                        // One copy through the host, of which nothing else can read.
+                        (false, false) => LinkCost {
+                            latency: down.latency + up.latency,
+                            per_byte: down.per_byte + up.per_byte,
+                        },
                     };
                     builder.link(from, to, link.latency, 1.0 / link.per_byte, None);
                 }
@@ -203,6 +209,17 @@ impl Costing<'_> {
                 let home = self.variables[*n as usize];
                 let moving = |from: usize| copy_seconds(&self.devices[from], logical, node.types[0].bytes());
                 if home == device { 0.0 } else { moving(home) / CALLS_A_MOVE_LASTS }
+            }
+            Content::Op(op) if node.parts.0.is_some() => {
+                let types = input_types(graph, node);
+                match runs_in_parts(logical, op, &types, &node.types) {
+                    true => op
+                        .parts(&types, &node.types)
+                        .iter()
+                        .map(|part| logical.seconds(&part.op.work(&part.inputs, &part.outputs)))
+                        .sum(),
+                    false => seconds_on(logical, graph, node),
+                }
             }
             _ => seconds_on(logical, graph, node),
         }

@@ -7,6 +7,7 @@ use super::costing::seconds_on;
 use super::explain::{Alternative, Explanation};
 use super::measure::Measured;
 use super::plan::{Action, Step};
+use crate::logical::LogicalDevice;
 use crate::policy::Lacking;
 use situ_core::{DType, DeviceId, DeviceSpec, Reason, TensorType};
 use situ_ir::graph::Source;
@@ -147,7 +148,9 @@ impl Blueprint {
         let is_view = matches!(&node.content, Content::Op(op) if is_view(op));
         let runs = !is_view && !node.content.is_source();
         let costs = || {
-            self.plan.devices.iter().filter(|d| can_run(&self.graph, node, d).is_ok()).map(|logical| {
+            // Who records wants to know of every device, and opens those that nothing has needed so far.
+            let able = |d: &&Arc<LogicalDevice>| can_run(&self.graph, node, d, false).is_ok();
+            self.plan.devices.iter().filter(able).map(|logical| {
                 let measured = measured.seconds(id, logical.id());
                 (logical.id(), measured.unwrap_or_else(|| seconds_on(logical, &self.graph, node)))
             })
@@ -181,7 +184,8 @@ impl Blueprint {
         }
         let able = self.plan.devices.iter().filter(|logical| {
             let has = |device: &dyn situ_device::Device| device.kernel(op, &inputs, &outputs).is_ok();
-            can_run(&self.graph, node, logical) == Err(Lacking::Kernel) && logical.device().is_ok_and(has)
+            can_run(&self.graph, node, logical, false) == Err(Lacking::Kernel)
+                && logical.device().is_ok_and(has)
         });
         able.map(|logical| (logical.id(), logical.seconds(&op.work(&inputs, &outputs)))).collect()
     }
@@ -190,15 +194,16 @@ impl Blueprint {
         let kind = match &step.action {
             Action::Launch { .. } => StepKind::Launch,
             Action::BeginDownload { sent, .. } => StepKind::BeginDownload(*sent),
-            Action::Copy { from, to, reader, sent, .. } => StepKind::Copy {
+            Action::Copy { from, to, through, reader, sent, .. } => StepKind::Copy {
                 from: self.plan.devices[self.plan.buffers[from.buffer].device].id(),
                 bytes: from.bytes(),
                 reader: *reader,
                 asked: *sent,
-                is_queued: [from, to]
-                    .map(|o| &self.plan.devices[self.plan.buffers[o.buffer].device])
-                    .iter()
-                    .all(|d| !d.is_host()),
+                is_queued: through.is_none()
+                    && [from, to]
+                        .map(|o| &self.plan.devices[self.plan.buffers[o.buffer].device])
+                        .iter()
+                        .all(|d| !d.is_host()),
             },
             Action::Cond { .. } | Action::While { .. } => StepKind::Branch,
         };

@@ -321,7 +321,9 @@ impl<R: Recorder> Run<'_, R> {
                 }
                 Ok(())
             }
-            Action::Copy { from, to, number, sent, .. } => self.copy(from, to, *number, *sent),
+            Action::Copy { from, to, through, number, sent, .. } => {
+                self.copy(from, to, through.as_ref(), *number, *sent)
+            }
             Action::Cond { then, otherwise, inputs, outputs } => {
                 let test = self.frame.tensor(&inputs[0], Reason::View)?;
                 let chosen = if self.holds(&test, step)? { then } else { otherwise };
@@ -376,14 +378,31 @@ impl<R: Recorder> Run<'_, R> {
     }
 
     /// Copies a dense tensor.
-    fn copy(&self, from: &Operand, to: &Operand, number: usize, sent: Option<usize>) -> Result<()> {
+    fn copy(
+        &self,
+        from: &Operand,
+        to: &Operand,
+        through: Option<&Operand>,
+        number: usize,
+        sent: Option<usize>,
+    ) -> Result<()> {
         let clock = Instant::now();
         let buffers = &self.plan.buffers;
         let (source, target) = (buffers[from.buffer].device, buffers[to.buffer].device);
         let bytes = from.bytes();
         let write = self.frame.region(to.buffer)?;
         if bytes > 0 {
-            if let Some(sent) = sent {
+            if let Some(through) = through {
+                let staging = self.frame.region(through.buffer)?;
+                let memory = self.host_memory(through, &staging, bytes)?;
+                match sent.map(|sent| self.frame.take_sent(sent)) {
+                    Some(Some(arriving)) => arriving.finish(memory)?,
+                    // The device had nothing to wait for: the bytes are there.
+                    Some(None) => (),
+                    None => self.device(source)?.download(self.frame.region(from.buffer)?, memory)?,
+                }
+                self.device(target)?.upload(write, memory)?;
+            } else if let Some(sent) = sent {
                 if let Some(arriving) = self.frame.take_sent(sent) {
                     arriving.finish(self.host_memory(to, &write, bytes)?)?;
                 }

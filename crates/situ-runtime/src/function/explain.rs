@@ -6,9 +6,11 @@ use super::compiled::Blueprint;
 use super::place::Placed;
 use super::plan::{DeviceIndex, ExecutionPlan};
 use crate::config::Table;
+use crate::ledger::Route;
 use situ_core::reason::{bytes, seconds};
 use situ_core::{DeviceId, DeviceSpec, Reason, ScopeName};
 use situ_ir::graph::{Part, Source};
+use situ_ir::passes::{Note, SPLIT};
 use situ_ir::{Graph, NodeId};
 use std::collections::HashMap;
 use std::fmt;
@@ -138,6 +140,8 @@ pub struct ExplainedCopy {
     pub from: DeviceId,
     /// To where.
     pub to: DeviceId,
+    /// Which way.
+    pub route: Route,
     /// How much.
     pub bytes: usize,
     /// When it is expected to start, in seconds from the call.
@@ -172,6 +176,9 @@ pub struct Explanation {
     pub copies: Vec<ExplainedCopy>,
     /// The memory of the devices that it uses.
     pub memory: Vec<ExplainedMemory>,
+    /// Ops that passes joined and that run in parts all the same, because their device has these and not the
+    /// whole.
+    pub apart: Vec<Note>,
     /// Seconds a call was expected to take when it was placed: by the costs that all times here are of.
     pub predicted: f64,
     /// Seconds a call is expected to take now, by what was measured since: what the plan's summary says.
@@ -218,6 +225,7 @@ impl Blueprint {
                 of: found.map_or("assign", |(_, node)| node.content.name()),
                 from: id(copy.from),
                 to: id(copy.to),
+                route: self.route(copy.from, copy.to),
                 bytes: copy.bytes as usize,
                 start: copy.start,
                 seconds: copy.finish - copy.start,
@@ -231,10 +239,12 @@ impl Blueprint {
             reserved: reserved[d],
             limit: device.memory_info().limit,
         });
+        let apart = self.reports.iter().filter(|r| r.pass == SPLIT).flat_map(|r| &r.did);
         Explanation {
             ops: ops.collect(),
             copies: copies.collect(),
             memory: memory.filter(|m| m.peak > 0 || m.reserved > 0).collect(),
+            apart: apart.cloned().collect(),
             predicted: placement.makespan,
             expected: self.expected(),
             // One that was found quickly has a weaker bound than who asks now may have.
@@ -248,6 +258,16 @@ impl Blueprint {
 }
 
 impl Blueprint {
+    /// Which way bytes go between two devices of its table.
+    fn route(&self, from: DeviceIndex, to: DeviceIndex) -> Route {
+        let [from, to] = [from, to].map(|d| &self.plan.devices[d]);
+        match from.is_host() || to.is_host() {
+            true => Route::Link,
+            false if to.is_peer_of(from) => Route::Peer,
+            false => Route::ThroughHost,
+        }
+    }
+
     /// The costs that it was placed by, as a file of the placer's: its machine, its nodes and what each would
     /// take on each device.
     pub fn cost_graph(&self) -> situ_place::GraphFile {
@@ -325,7 +345,11 @@ impl fmt::Display for Explanation {
         }
         for copy in &self.copies {
             let (size, time) = (bytes(copy.bytes), seconds(copy.seconds));
-            writeln!(f, "  copy {} -> {}: {size} of {}, {time}", copy.from, copy.to, copy.of)?;
+            let route = copy.route.phrase();
+            writeln!(f, "  copy {} -> {}{route}: {size} of {}, {time}", copy.from, copy.to, copy.of)?;
+        }
+        for note in &self.apart {
+            writeln!(f, "  {note}")?;
         }
         for memory in &self.memory {
             let limit = memory.limit.map_or("no limit".to_string(), |l| format!("limit {}", bytes(l)));

@@ -15,6 +15,7 @@ use super::plan::{DeviceIndex, ExecutionPlan, Nested};
 use crate::able;
 use crate::config::Table;
 use crate::ledger::Cause;
+use crate::logical::LogicalDevice;
 use crate::notice::Topic;
 use crate::policy;
 use crate::runtime::{Inner, State};
@@ -23,6 +24,7 @@ use crate::transfer::{self, CopyPurpose};
 use situ_core::{DeviceId, Error, Location, Policy, Reason, Result, reason};
 use situ_ir::{Content, Graph, Node};
 use situ_place::Placement;
+use std::sync::Arc;
 
 /// How often a graph is placed anew because its plan, once packed, takes more memory than the placer thought.
 const PLACE_AGAIN: usize = 4;
@@ -88,16 +90,7 @@ impl Fitting<'_> {
         candidates: &[Option<Candidates>],
     ) -> Result<(ExecutionPlan, Placed)> {
         let devices = &self.state.table.devices;
-        let free: Vec<Option<f64>> = devices
-            .iter()
-            .map(|d| {
-                let info = d.memory_info();
-                // Copies of captured tensors that are there already are in use, and are no more to come.
-                let there = self.captures.iter().filter(|t| t.lent_on(d.id()).is_some());
-                let there: usize = there.map(|t| t.tensor_type().bytes()).sum();
-                info.limit.map(|limit| (limit + there).saturating_sub(info.in_use) as f64)
-            })
-            .collect();
+        let free = self.free();
         let mut full = vec![false; devices.len()];
         if let Some(found) = self.within_the_model(graph, candidates, free.clone(), &mut full)? {
             return Ok(found);
@@ -114,6 +107,18 @@ impl Fitting<'_> {
             )
         })?;
         Ok((self.plan(graph, &placed)?, placed))
+    }
+
+    /// Bytes free on each device; `None`: no limit.
+    pub(super) fn free(&self) -> Vec<Option<f64>> {
+        let of = |d: &Arc<LogicalDevice>| {
+            let info = d.memory_info();
+            // Copies of captured tensors that are there already are in use, and are no more to come.
+            let there = self.captures.iter().filter(|t| t.lent_on(d.id()).is_some());
+            let there: usize = there.map(|t| t.tensor_type().bytes()).sum();
+            info.limit.map(|limit| (limit + there).saturating_sub(info.in_use) as f64)
+        };
+        self.state.table.devices.iter().map(of).collect()
     }
 
     /// A plan that fits, by giving the placer less than there is where its plans take more than it thought.
@@ -203,7 +208,8 @@ impl Fitting<'_> {
         self.state.table.devices.iter().zip(&sizes).map(|(device, sizes)| device.missing(sizes)).collect()
     }
 
-    fn placed(
+    /// The graph placed with so much to give.
+    pub(super) fn placed(
         &self,
         graph: &Graph,
         candidates: &[Option<Candidates>],

@@ -260,7 +260,7 @@ impl Lowering<'_> {
         let host = self.host_device(id)?;
         let reader = Reader::of(self.graph, id, value);
         self.host.allow_copy(reader, device, host, self.buffers[base.buffer].bytes)?;
-        let moved = self.moved(base, host, id);
+        let moved = self.moved(base, host, id)?;
         self.densely(value, moved, host, id, true)
     }
 

@@ -8,6 +8,7 @@
 //! that is not a step of the plan.
 
 mod announce;
+mod apart;
 mod arena;
 mod assemble;
 mod bind;
@@ -23,11 +24,13 @@ mod elsewhere;
 mod execute;
 mod explain;
 mod fit;
+mod given;
 mod in_place;
 mod lower;
 mod measure;
 mod place;
 mod plan;
+mod reach;
 mod record;
 mod simplify;
 mod workers;

@@ -72,7 +72,15 @@ pub(crate) enum Action {
     BeginDownload { from: Operand, to: Operand, number: usize, sent: usize },
     /// Copies a dense tensor to a buffer on another device, for the node `reader`; `number` is its place in
     /// the book of the outermost plan, `sent` the place of the bytes if they were asked for before.
-    Copy { from: Operand, to: Operand, number: usize, reader: NodeId, sent: Option<usize> },
+    Copy {
+        from: Operand,
+        to: Operand,
+        /// The host's memory by way of which it goes, where neither end is the host and they are no peers.
+        through: Option<Operand>,
+        number: usize,
+        reader: NodeId,
+        sent: Option<usize>,
+    },
     /// Runs one of two plans on `inputs`, by the first of them.
     Cond { then: Box<Nested>, otherwise: Box<Nested>, inputs: Vec<Operand>, outputs: Vec<Operand> },
     /// Repeats a plan on a state while another says so.
@@ -82,15 +90,15 @@ pub(crate) enum Action {
 impl Action {
     /// What it reads and writes, but for the workspace.
     pub(crate) fn operands(&mut self) -> impl Iterator<Item = &mut Operand> {
-        let (reads, writes): (&mut [Operand], &mut [Operand]) = match self {
+        use std::slice::from_mut;
+        let (reads, writes, through): (&mut [Operand], &mut [Operand], _) = match self {
             Action::Launch { inputs, outputs, .. }
             | Action::Cond { inputs, outputs, .. }
-            | Action::While { inputs, outputs, .. } => (inputs, outputs),
-            Action::BeginDownload { from, to, .. } | Action::Copy { from, to, .. } => {
-                (std::slice::from_mut(from), std::slice::from_mut(to))
-            }
+            | Action::While { inputs, outputs, .. } => (inputs, outputs, None),
+            Action::BeginDownload { from, to, .. } => (from_mut(from), from_mut(to), None),
+            Action::Copy { from, to, through, .. } => (from_mut(from), from_mut(to), through.as_mut()),
         };
-        reads.iter_mut().chain(writes)
+        reads.iter_mut().chain(writes).chain(through)
     }
 
     /// A name for messages.
@@ -237,9 +245,13 @@ impl ExecutionPlan {
 
     fn add_copies(&self, copies: &mut Vec<(usize, PlannedCopy)>) {
         for step in self.lanes.iter().flat_map(|lane| &lane.steps) {
-            if let Action::Copy { from, to, number, .. } = &step.action {
+            if let Action::Copy { from, to, through, number, .. } = &step.action {
                 let [source, target] = [from, to].map(|o| &self.devices[self.buffers[o.buffer].device]);
-                let route = if source.is_host() || target.is_host() { Route::Link } else { Route::Peer };
+                let route = match through {
+                    Some(_) => Route::ThroughHost,
+                    None if source.is_host() || target.is_host() => Route::Link,
+                    None => Route::Peer,
+                };
                 let location = step.source.0.unwrap_or_else(|| Location::here());
                 let (from, to, bytes) = (source.id(), target.id(), from.bytes());
                 copies.push((*number, PlannedCopy { from, to, route, op: "function", location, bytes }));

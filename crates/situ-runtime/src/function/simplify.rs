@@ -9,6 +9,7 @@ use crate::storage::DeviceTensor;
 use situ_core::{Caller, DeviceId, Policy, Request, Result, Scalar, TensorType};
 use situ_ir::passes::{Constant, Evaluate, Options, Report, group, optimize};
 use situ_ir::{Graph, Op};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A graph after the passes that know no device.
@@ -34,42 +35,79 @@ pub(crate) fn simplify(
     Ok(Simplified { graph, captures, reports, folded })
 }
 
-/// Joins ops where that takes no device out of the choice: wherever the parts run, the whole does. `call` is
-/// what the scopes around the call ask for.
+/// What joining asks about devices.
+pub(crate) struct Joining<'a> {
+    pub(crate) table: &'a Table,
+    /// Which devices are asked about ops that no scope places.
+    pub(crate) reach: &'a [bool],
+    /// What the scopes around the call ask for.
+    pub(crate) call: &'a Request,
+    pub(crate) options: &'a Options,
+}
+
+/// A graph after joining.
+pub(crate) struct Joined {
+    pub(crate) graph: Graph,
+    pub(crate) reports: Vec<Report>,
+    /// Whether a device that something may go to has the parts of it, and not the whole.
+    pub(crate) uneven: bool,
+}
+
+/// What the devices that an op may go to have of it.
+#[derive(Default)]
+struct Had {
+    /// One has the whole.
+    whole: bool,
+    /// One has the parts alone.
+    parts: bool,
+}
+
+/// Joins ops where a device that they may go to has the whole; with `uneven`, also where another has the
+/// parts alone.
 ///
-/// Where a scope names devices that have it, no other is asked: it is not opened for this, and what it lacks
-/// is of no concern.
-pub(crate) fn join(
-    table: &Table,
-    graph: &Graph,
-    options: &Options,
-    call: &Request,
-) -> Result<(Graph, Vec<Report>)> {
+/// Where a scope names devices that have it, or its parts, no other is asked: it is not opened for this, and
+/// what it lacks is of no concern.
+pub(crate) fn join(joining: &Joining<'_>, graph: &Graph, uneven: bool) -> Result<Joined> {
+    let Joining { table, reach, call, options } = *joining;
+    let found_uneven = Cell::new(false);
     let supports = |op: &Op, inputs: &[TensorType], outputs: &[TensorType], request: &Request| {
-        let has_whole = |d: &Arc<LogicalDevice>| has(d, op, inputs, outputs);
-        let loses_none = |d: &Arc<LogicalDevice>| has_whole(d) || !has_parts(d, op, inputs, outputs);
+        let add = |had: Had, d: &Arc<LogicalDevice>| match able::kernel(d, op, inputs, outputs) {
+            Ok(_) => Had { whole: true, ..had },
+            Err(_) => Had { parts: had.parts || runs_in_parts(d, op, inputs, outputs), ..had },
+        };
         let spec = call.spec.inside(&request.spec);
-        if !spec.is_empty() {
-            let named = || table.devices.iter().filter(|d| d.id().is_allowed_by(&spec));
-            if !named().all(loses_none) {
-                return false;
-            }
-            if named().any(has_whole) {
-                return true;
-            }
+        let named = |d: &&Arc<LogicalDevice>| !spec.is_empty() && d.id().is_allowed_by(&spec);
+        let mut had = table.devices.iter().filter(named).fold(Had::default(), add);
+        if !had.whole && !had.parts {
+            let asked = table.devices.iter().zip(reach).filter(|(_, asked)| **asked).map(|(d, _)| d);
+            had = asked.fold(Had::default(), add);
         }
-        table.devices.iter().all(loses_none)
+        if had.whole && had.parts && uneven {
+            found_uneven.set(true);
+        }
+        had.whole && (!had.parts || uneven)
     };
-    group(graph, options, &supports)
+    let (graph, reports) = group(graph, options, &supports)?;
+    Ok(Joined { graph, reports, uneven: found_uneven.get() })
 }
 
-fn has(device: &LogicalDevice, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> bool {
-    able::kernel(device, op, inputs, outputs).is_ok()
-}
-
-/// Whether a device has a kernel for each op that a pass would join.
-fn has_parts(device: &LogicalDevice, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> bool {
-    op.parts(inputs, outputs).iter().all(|part| has(device, &part.op, &part.inputs, &part.outputs))
+/// Whether a device lacks an op that a pass would join or has joined, and has a kernel for each of its parts.
+pub(crate) fn runs_in_parts(
+    device: &LogicalDevice,
+    op: &Op,
+    inputs: &[TensorType],
+    outputs: &[TensorType],
+) -> bool {
+    let has = |op: &Op, inputs: &[TensorType], outputs: &[TensorType]| {
+        able::kernel(device, op, inputs, outputs).is_ok()
+    };
+    if has(op, inputs, outputs) {
+        return false;
+    }
+    let parts = op.parts(inputs, outputs);
+    // A constant can be made anywhere.
+    let mut computed = parts.iter().filter(|part| !part.reads.is_empty()).peekable();
+    computed.peek().is_some() && computed.all(|part| has(&part.op, &part.inputs, &part.outputs))
 }
 
 /// Runs ops on constants where the constants are. Results are captured tensors of the function from then on.

@@ -5,6 +5,7 @@ mod calibration;
 mod configure;
 mod copies;
 mod fallback;
+mod fusion;
 mod ledger;
 mod listening;
 mod lost_device;

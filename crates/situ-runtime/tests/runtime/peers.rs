@@ -86,7 +86,7 @@ fn two_cards_are_no_peers_even_if_each_has_peers_of_its_own() -> Result<()> {
 }
 
 #[test]
-fn a_function_copies_between_peers_in_one_step() -> Result<()> {
+fn a_function_copies_between_devices_in_one_step() -> Result<()> {
     for peers in [true, false] {
         let gpu = if peers { SimulatedGpu::new().with_peers() } else { SimulatedGpu::new() };
         let runtime = cpu_and(&[&gpu]);
@@ -105,10 +105,16 @@ fn a_function_copies_between_peers_in_one_step() -> Result<()> {
                 assert_eq!(f.call(&x)?.to_vec::<f32>()?, [6.0; 8]);
                 assert_eq!(total.value().to_vec::<f32>()?, [4.0 * call as f32; 8]);
                 let direct: u64 = between(&runtime).iter().map(|e| e.count).sum();
-                assert_eq!(direct, if peers { 2 * call } else { 0 }, "there and back, {peers}");
+                assert_eq!(direct, 2 * call, "there and back, {peers}");
             }
             assert_eq!(gpu.controls().peer_copies(), if peers { 6 } else { 0 });
-            assert_eq!(runtime.ledger().bytes(GPU, CPU) > 96, !peers, "only reads go to the host");
+            let route = if peers { Route::Peer } else { Route::ThroughHost };
+            assert!(between(&runtime).iter().all(|e| e.route == route), "{}", runtime.ledger());
+            assert!(runtime.ledger().bytes(GPU, CPU) <= 96, "only reads go to the host");
+            let explained = f.explain(&[&x])?;
+            let copies = explained.copies.iter().map(|c| (c.from, c.to, c.route)).collect::<Vec<_>>();
+            assert_eq!(copies, [(GPU, OTHER, route), (OTHER, GPU, route)]);
+            assert!(explained.to_string().contains(&format!("GPU:0 -> GPU:1{}", route.phrase())));
             Ok::<(), situ_core::Error>(())
         })?;
     }

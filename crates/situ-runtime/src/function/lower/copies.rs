@@ -28,20 +28,12 @@ impl Lowering<'_> {
             return Ok(copy);
         }
         self.host.allow_copy(reader, from, device, home.bytes())?;
-        let [source, target] = [from, device].map(|d| &self.devices[d]);
-        if !source.is_host() && !target.is_host() && !target.is_peer_of(source) {
-            // Neither sees the other's memory: through the host.
-            let host = self.host_device(node)?;
-            let staged = self.on(value, host, node)?;
-            let source = self.densely(value, staged, host, node, true)?;
-            return Ok(self.copied(value, source, device, node));
-        }
         if self.can_make_dense(from, self.graph.type_of(value)) {
             let source = self.densely(value, home, from, node, true)?;
-            return Ok(self.copied(value, source, device, node));
+            return self.copied(value, source, device, node);
         }
         // All that the view looks at goes, and it is a view there too.
-        let moved = self.moved(home, device, node);
+        let moved = self.moved(home, device, node)?;
         self.copies.insert((value, device), moved);
         Ok(moved)
     }
@@ -57,15 +49,21 @@ impl Lowering<'_> {
     }
 
     /// A copy of a dense value on another device, for all that read it there.
-    fn copied(&mut self, value: Value, source: Operand, device: DeviceIndex, node: NodeId) -> Operand {
+    fn copied(
+        &mut self,
+        value: Value,
+        source: Operand,
+        device: DeviceIndex,
+        node: NodeId,
+    ) -> Result<Operand> {
         let copy = self.fresh(device, self.graph.type_of(value), "copy");
-        self.copy(source, copy, value.node, node);
+        self.copy(source, copy, value.node, node)?;
         self.copies.insert((value, device), copy);
-        copy
+        Ok(copy)
     }
 
     /// All memory that an operand looks at, on another device, under the same layout.
-    pub(super) fn moved(&mut self, operand: Operand, device: DeviceIndex, node: NodeId) -> Operand {
+    pub(super) fn moved(&mut self, operand: Operand, device: DeviceIndex, node: NodeId) -> Result<Operand> {
         let bytes = self.buffers[operand.buffer].bytes;
         let flat = |buffer| Operand {
             buffer,
@@ -73,25 +71,39 @@ impl Lowering<'_> {
             dtype: situ_core::DType::U8,
         };
         let buffer = self.buffer(device, bytes, Memory::Arena { chunk: 0, offset: 0 }, "copy");
-        self.copy(flat(operand.buffer), flat(buffer), node, node);
-        Operand { buffer, ..operand }
+        self.copy(flat(operand.buffer), flat(buffer), node, node)?;
+        Ok(Operand { buffer, ..operand })
     }
 
-    /// Drafts a copy of dense memory.
-    fn copy(&mut self, from: Operand, to: Operand, of: NodeId, reader: NodeId) {
+    /// Drafts a copy of dense memory: one step, by way of memory of the host where neither end is the host and
+    /// they do not see each other's.
+    fn copy(&mut self, from: Operand, to: Operand, of: NodeId, reader: NodeId) -> Result<()> {
         let number = self.host.number_copy();
         let [source, device] = [from, to].map(|o| self.buffers[o.buffer].device);
-        let seconds = copy_seconds(&self.devices[source], &self.devices[device], from.bytes());
+        let [a, b] = [source, device].map(|d| &self.devices[d]);
+        let seconds = copy_seconds(a, b, from.bytes());
+        let through = match !a.is_host() && !b.is_host() && !b.is_peer_of(a) {
+            true => {
+                let host = self.host_device(reader)?;
+                let memory = Memory::Arena { chunk: 0, offset: 0 };
+                let buffer = self.buffer(host, from.bytes(), memory, "copy");
+                Some(Operand { buffer, ..from })
+            }
+            false => None,
+        };
+        let mut writes = vec![to.buffer];
+        writes.extend(through.map(|through| through.buffer));
         self.drafts.push(Draft {
-            action: Action::Copy { from, to, number, reader, sent: None },
+            action: Action::Copy { from, to, through, number, reader, sent: None },
             device,
             node: of,
             source: self.graph.node(reader).source,
             reads: vec![from.buffer],
-            writes: vec![to.buffer],
+            writes,
             seconds,
             checks: false,
         });
+        Ok(())
     }
 
     /// The value dense on a device where it is already; `whole`: also from the start of its memory.
@@ -129,10 +141,10 @@ impl Lowering<'_> {
             }
             let reader = Reader::of(self.graph, node, value);
             self.host.allow_copy(reader, device, host, self.buffers[operand.buffer].bytes)?;
-            let moved = self.moved(operand, host, node);
+            let moved = self.moved(operand, host, node)?;
             let dense = self.densely(value, moved, host, node, true)?;
             let back = self.fresh(device, ty[0], "dense");
-            self.copy(dense, back, value.node, node);
+            self.copy(dense, back, value.node, node)?;
             self.dense.insert((value, device), back);
             return Ok(back);
         }
