@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::memory::Block;
 use std::any::{Any, TypeId};
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -62,31 +63,75 @@ impl<T: Form> AnyForm for T {
 }
 
 /// Which kernel: its name, and the data that its text follows from. Equal keys mean equal WGSL.
+///
+/// Every launch makes one to find its kernel by: it lies on the stack, and is moved to the heap only where the
+/// kernel is compiled.
 #[derive(Clone, Debug)]
-pub(crate) struct PipelineKey {
+pub(crate) struct PipelineKey<F> {
     /// The name of the kernel, unique among kernels.
     kernel: &'static str,
-    form: Arc<dyn AnyForm>,
+    form: F,
 }
 
-impl PipelineKey {
-    pub(crate) fn new(kernel: &'static str, form: impl Form) -> PipelineKey {
-        PipelineKey { kernel, form: Arc::new(form) }
+impl<F: Form> PipelineKey<F> {
+    pub(crate) fn new(kernel: &'static str, form: F) -> PipelineKey<F> {
+        PipelineKey { kernel, form }
     }
 }
 
-impl PartialEq for PipelineKey {
-    fn eq(&self, other: &PipelineKey) -> bool {
-        self.kernel == other.kernel && self.form.is(&*other.form)
+/// A key of any type of form, as kept ones and looked-up ones are compared.
+trait AnyKey {
+    fn kernel(&self) -> &'static str;
+    fn form(&self) -> &dyn AnyForm;
+}
+
+impl<F: Form> AnyKey for PipelineKey<F> {
+    fn kernel(&self) -> &'static str {
+        self.kernel
+    }
+
+    fn form(&self) -> &dyn AnyForm {
+        &self.form
     }
 }
 
-impl Eq for PipelineKey {}
+/// A key that is kept with its kernel.
+struct KeptKey(Box<dyn AnyKey + Send + Sync>);
 
-impl Hash for PipelineKey {
+impl<'a> Borrow<dyn AnyKey + 'a> for KeptKey {
+    fn borrow(&self) -> &(dyn AnyKey + 'a) {
+        &*self.0
+    }
+}
+
+impl PartialEq for dyn AnyKey + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.kernel() == other.kernel() && self.form().is(other.form())
+    }
+}
+
+impl Eq for dyn AnyKey + '_ {}
+
+impl Hash for dyn AnyKey + '_ {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.kernel.hash(hasher);
-        self.form.feed(hasher);
+        self.kernel().hash(hasher);
+        self.form().feed(hasher);
+    }
+}
+
+impl PartialEq for KeptKey {
+    fn eq(&self, other: &KeptKey) -> bool {
+        let [a, b]: [&dyn AnyKey; 2] = [&*self.0, &*other.0];
+        a == b
+    }
+}
+
+impl Eq for KeptKey {}
+
+impl Hash for KeptKey {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let key: &dyn AnyKey = &*self.0;
+        key.hash(hasher);
     }
 }
 
@@ -122,7 +167,7 @@ pub(crate) struct Pipelines {
     context: Arc<Context>,
     layouts: [OnceLock<Layouts>; MAX_BINDINGS + 1],
     params_layout: wgpu::BindGroupLayout,
-    made: RwLock<HashMap<PipelineKey, Made>>,
+    made: RwLock<HashMap<KeptKey, Made>>,
     /// Counts the uses of kernels, which are their times.
     uses: AtomicU64,
     bind_groups: Mutex<HashMap<BlockSet, wgpu::BindGroup>>,
@@ -169,18 +214,19 @@ impl Pipelines {
     }
 
     /// The kernel of that key, compiled from `source()` the first time.
-    pub(crate) fn get(
+    pub(crate) fn get<F: Form>(
         &self,
-        key: PipelineKey,
+        key: PipelineKey<F>,
         source: impl FnOnce() -> Source,
     ) -> Result<Arc<Pipeline>, Fault> {
         let now = self.uses.fetch_add(1, Relaxed);
-        if let Some(found) = self.made.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        let wanted: &dyn AnyKey = &key;
+        if let Some(found) = self.made.read().unwrap_or_else(PoisonError::into_inner).get(wanted) {
             found.used.store(now, Relaxed);
             return Ok(found.pipeline.clone());
         }
         // Two threads may compile the same kernel once each; the second one to finish is dropped.
-        let compiled = Arc::new(self.compile(&key, source())?);
+        let compiled = Arc::new(self.compile(wanted, source())?);
         let mut made = self.made.write().unwrap_or_else(PoisonError::into_inner);
         if made.len() >= KEPT_PIPELINES {
             let mut times: Vec<u64> = made.values().map(|one| one.used.load(Relaxed)).collect();
@@ -188,7 +234,9 @@ impl Pipelines {
             // Batches that were recorded hold what they need of the others.
             made.retain(|_, one| one.used.load(Relaxed) > middle);
         }
-        let one = made.entry(key).or_insert(Made { pipeline: compiled, used: AtomicU64::new(now) });
+        let one = made
+            .entry(KeptKey(Box::new(key)))
+            .or_insert(Made { pipeline: compiled, used: AtomicU64::new(now) });
         Ok(one.pipeline.clone())
     }
 
@@ -198,13 +246,13 @@ impl Pipelines {
         self.made.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    fn compile(&self, key: &PipelineKey, source: Source) -> Result<Pipeline, Fault> {
+    fn compile(&self, key: &dyn AnyKey, source: Source) -> Result<Pipeline, Fault> {
         let text = declarations(&source.buffers) + &source.wgsl;
         let layouts = self.layouts(source.buffers.len());
         let started = std::time::Instant::now();
         let handle = self.context.guarded(0, |device| {
             let descriptor = wgpu::ShaderModuleDescriptor {
-                label: Some(key.kernel),
+                label: Some(key.kernel()),
                 source: wgpu::ShaderSource::Wgsl(text.as_str().into()),
             };
             let mut checks = wgpu::ShaderRuntimeChecks::checked();
@@ -213,7 +261,7 @@ impl Pipelines {
             // fixed when the loop begins. Bounds checks and division checks stay on.
             let module = unsafe { device.create_shader_module_trusted(descriptor, checks) };
             device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(key.kernel),
+                label: Some(key.kernel()),
                 layout: Some(&layouts.pipeline),
                 module: &module,
                 entry_point: Some("main"),
@@ -227,11 +275,11 @@ impl Pipelines {
         });
         let handle = handle.map_err(|fault| match fault {
             Fault::Internal(what) => {
-                Fault::Internal(format!("kernel {} ({:?}): {what}", key.kernel, key.form))
+                Fault::Internal(format!("kernel {} ({:?}): {what}", key.kernel(), key.form()))
             }
             other => other,
         })?;
-        tracing::debug!(kernel = %key.kernel, form = ?key.form, elapsed = ?started.elapsed(), "compiled");
+        tracing::debug!(kernel = %key.kernel(), form = ?key.form(), elapsed = ?started.elapsed(), "compiled");
         Ok(Pipeline { handle, bindings: source.buffers.len() })
     }
 

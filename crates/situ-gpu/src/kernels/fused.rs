@@ -39,7 +39,7 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
 
 fn supports(op: &Op, _: &[TensorType], _: &[TensorType]) -> bool {
     let Op::Fused(op) = op else { return false };
-    text_of(&op.program).is_ok_and(|text| text.own.len() <= OWN_WORDS)
+    written(&op.program).is_ok_and(|text| text.own.len() <= OWN_WORDS)
 }
 
 /// The vector of words in which an axis begins.
@@ -50,7 +50,7 @@ fn axis_vector(axis: usize) -> usize {
 fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Op::Fused(op) = run.call.op else { return Err(Fault::Internal("not a fused op".into())) };
     let program = &*op.program;
-    let text = text_of(program)?;
+    let text = written(program)?;
     let shape = *run.output().layout.shape();
     let (inputs, outputs) = (run.call.inputs, run.call.outputs);
     let layouts: Vec<Layout> = inputs.iter().map(|a| a.layout.expand(shape)).collect();
@@ -78,7 +78,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     params.put(OWN, &text.own);
 
     let key = PipelineKey::new("fused", (text.signature.clone(), quads.clone()));
-    let pipeline = run.pipeline(key, || source(program, &text, &quads))?;
+    let pipeline = run.pipeline(key, || source(program, text, &quads))?;
     let blocks: Vec<&Block> =
         inputs.iter().chain(outputs).map(|arg| run.block(arg)).collect::<Result<_, _>>()?;
     match text.divides {
@@ -95,10 +95,18 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     }
 }
 
+/// A program as WGSL, written once for as long as the program lives.
+fn written(program: &Program) -> Result<&Text, Fault> {
+    let kept: Option<&Result<Text, Fault>> = program.compiled(text_of);
+    kept.ok_or_else(|| Fault::Internal("no room to keep a program's text".into()))?
+        .as_ref()
+        .map_err(Clone::clone)
+}
+
 /// A program as WGSL.
 struct Text {
     /// What tells it from other programs: everything but the own words.
-    signature: String,
+    signature: Arc<str>,
     /// Functions for the steps, and `apply`, which takes the inputs and `e` and gives `Out`.
     functions: String,
     math: Math,
@@ -111,8 +119,9 @@ struct Text {
 fn text_of(program: &Program) -> Result<Text, Fault> {
     let elem = |r: Register| Elem::of(program.dtype(r));
     let bindings = program.inputs().len() + program.outputs().len();
+    let mut signature = String::from("fused");
     let mut text = Text {
-        signature: String::from("fused"),
+        signature: Arc::from(""),
         functions: String::new(),
         math: Math::NONE,
         own: Vec::new(),
@@ -129,7 +138,7 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
     for (i, dtype) in program.inputs().iter().enumerate() {
         let ty = Elem::of(*dtype)?.wgsl();
         let _ = write!(arguments, "r{i}: {ty}, ");
-        let _ = write!(text.signature, " {dtype}");
+        let _ = write!(signature, " {dtype}");
     }
     for (i, step) in program.steps().iter().enumerate() {
         let to = program.inputs().len() + i;
@@ -144,7 +153,7 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
                     Elem::Bool => format!("({word} != 0u)"),
                 };
                 let _ = writeln!(lines, "    let r{to} = {value};");
-                let _ = write!(text.signature, ";{ty}");
+                let _ = write!(signature, ";{ty}");
                 continue;
             }
             Step::Unary(op, a) => {
@@ -205,9 +214,9 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
         };
         let _ = writeln!(lines, "    let r{to} = {result};");
         let name = step.op().map_or("constant", |op| op.name());
-        let _ = write!(text.signature, ";{name} {reads}");
+        let _ = write!(signature, ";{name} {reads}");
         if let Step::Cast(op, _) = step {
-            let _ = write!(text.signature, " {}", op.to);
+            let _ = write!(signature, " {}", op.to);
         }
     }
     let mut fields = String::new();
@@ -215,12 +224,13 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
     for (j, register) in program.outputs().iter().enumerate() {
         let _ = write!(fields, "o{j}: {}, ", elem(*register)?.wgsl());
         let _ = write!(results, "r{}, ", register.0);
-        let _ = write!(text.signature, ">{}", register.0);
+        let _ = write!(signature, ">{}", register.0);
     }
     let _ = write!(
         text.functions,
         "struct Out {{ {fields} }}\nfn apply({arguments}e: u32) -> Out {{\n{lines}    return Out({results});\n}}\n"
     );
+    text.signature = signature.into();
     Ok(text)
 }
 

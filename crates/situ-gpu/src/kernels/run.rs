@@ -5,7 +5,7 @@ use crate::checks::{BadValue, PendingCheck};
 use crate::clock::Stopwatch;
 use crate::fault::Fault;
 use crate::memory::{Block, Held};
-use crate::pipelines::{MAX_PARAM_WORDS, PARAM_WORDS, Pipeline, PipelineKey, Source, View};
+use crate::pipelines::{Form, MAX_PARAM_WORDS, PARAM_WORDS, Pipeline, PipelineKey, Source, View};
 use crate::stream::{Launch, Stream};
 use situ_core::{Layout, MAX_RANK};
 use situ_device::{Arg, Call, Check, Region};
@@ -112,9 +112,9 @@ impl<'a> Run<'a> {
     }
 
     /// The kernel of that key.
-    pub(crate) fn pipeline(
+    pub(crate) fn pipeline<F: Form>(
         &self,
-        key: PipelineKey,
+        key: PipelineKey<F>,
         source: impl FnOnce() -> Source,
     ) -> Result<Arc<Pipeline>, Fault> {
         self.stream.pipelines().get(key, source)
