@@ -4,7 +4,7 @@ use crate::screen::{Screen, ranges};
 use anyhow::Result;
 use comfy_table::Cell;
 use serde::Serialize;
-use situ::DeviceKind;
+use situ::DeviceType;
 use situ::config::{self, Description, DeviceClass, LogicalDevice, PhysicalDevice};
 use situ::reason::bytes;
 
@@ -39,8 +39,12 @@ struct Physical {
 #[derive(Debug, Serialize)]
 struct Logical {
     name: String,
+    /// Whether the host's cores compute for it.
     #[serde(skip)]
-    kind: DeviceKind,
+    on_cores: bool,
+    /// Whether a scope `/GPU` means it.
+    #[serde(skip)]
+    is_gpu: bool,
     physical: String,
     memory_limit_bytes: Option<usize>,
     /// The cores it owns alone, if it does.
@@ -73,7 +77,7 @@ impl DeviceList {
 
     /// Whether programs see a GPU.
     pub(crate) fn has_gpu(&self) -> bool {
-        self.logical.iter().any(|d| d.kind == DeviceKind::Gpu)
+        self.logical.iter().any(|d| d.is_gpu)
     }
 
     fn show(&self, screen: &mut Screen) -> Result<()> {
@@ -154,7 +158,8 @@ impl Logical {
     fn new(device: &LogicalDevice) -> Logical {
         Logical {
             name: device.id().to_string(),
-            kind: device.id().kind,
+            on_cores: device.capabilities().owns_cores,
+            is_gpu: device.id().kind.device_type() == DeviceType::Gpu,
             physical: format!("{}:{}", device.id().kind, device.physical_index()),
             memory_limit_bytes: device.memory_info().limit,
             cores: device.cores().map(<[usize]>::to_vec),
@@ -169,7 +174,7 @@ impl Logical {
             Some(cores) => format!("its own: {}", ranges(cores)),
             None => "shared".to_string(),
         };
-        let cores = if self.kind == DeviceKind::Cpu { cores } else { "-".to_string() };
+        let cores = if self.on_cores { cores } else { "-".to_string() };
         vec![
             Cell::new(&self.name),
             Cell::new(&self.physical),

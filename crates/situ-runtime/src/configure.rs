@@ -8,7 +8,7 @@ use crate::logical::LogicalDevice;
 use crate::pool::MemoryInfo;
 use crate::runtime::{Runtime, State};
 use situ_core::{DeviceId, DeviceKind, DeviceSpec, Error, Policy, Result, reason};
-use situ_device::{Capabilities, Description};
+use situ_device::{Capabilities, Description, Physical};
 use std::sync::{Arc, TryLockError};
 
 /// A device that the machine has, and how it is configured.
@@ -76,13 +76,15 @@ impl Runtime {
             }
             self.physical_position(*id)?;
         }
-        if kind == DeviceKind::Cpu && visible.is_empty() {
+        let holds_host_data =
+            |p: &Arc<dyn Physical>| p.description().kind == kind && p.description().capabilities.last_resort;
+        if visible.is_empty() && self.inner.physical.iter().any(holds_host_data) {
             return Err(Error::config(asked, "the host's data needs a CPU device", "keep CPU:0 visible"));
         }
         let positions: Vec<usize> =
             visible.iter().map(|id| self.physical_position(*id)).collect::<Result<_>>()?;
-        self.change(asked, |config, physical_kind, at| {
-            if physical_kind == kind {
+        self.change(asked, |config, physical, at| {
+            if physical.kind == kind {
                 config.physical[at].visible = positions.contains(&at);
             }
         })
@@ -113,8 +115,8 @@ impl Runtime {
     /// Threads used within one op on CPU devices; `None`: one per core.
     pub fn set_intra_op_threads(&self, threads: Option<usize>) -> Result<()> {
         check_threads("set_intra_op_threads", threads)?;
-        self.change(format!("set_intra_op_threads({threads:?})"), |config, kind, _| {
-            if kind == DeviceKind::Cpu {
+        self.change(format!("set_intra_op_threads({threads:?})"), |config, physical, _| {
+            if physical.capabilities.owns_cores {
                 config.intra_op_threads = threads;
             }
         })
@@ -229,11 +231,11 @@ impl Runtime {
 
     /// Applies a change that makes devices anew: `edit` is called for every physical device with the
     /// configuration, its kind and its position. Refused where a live tensor is on a device that would go.
-    fn change(&self, asked: String, mut edit: impl FnMut(&mut Config, DeviceKind, usize)) -> Result<()> {
+    fn change(&self, asked: String, mut edit: impl FnMut(&mut Config, &Description, usize)) -> Result<()> {
         let mut state = self.write()?;
         let mut config = state.config.clone();
         for (at, p) in self.inner.physical.iter().enumerate() {
-            edit(&mut config, p.description().kind, at);
+            edit(&mut config, p.description(), at);
         }
         let runtime = Arc::downgrade(&self.inner);
         let fresh = Table::build(

@@ -12,7 +12,7 @@ const TOPIC: &str = "gpu driver";
 
 pub(super) fn gpus(physical: &[PhysicalDevice], logical: &[Arc<LogicalDevice>]) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
-        physical.iter().filter(|d| d.id.kind == DeviceKind::Gpu).map(|d| one(d, logical)).collect();
+        physical.iter().filter(|d| d.description.capabilities.queued).map(|d| one(d, logical)).collect();
     if findings.is_empty() {
         findings.push(none());
     }
@@ -24,7 +24,7 @@ fn one(device: &PhysicalDevice, logical: &[Arc<LogicalDevice>]) -> Finding {
     let memory = d.memory.map_or("memory unknown".to_string(), |m| format!("{} of memory", bytes(m)));
     let limit = logical
         .iter()
-        .find(|l| l.physical_index() == usize::from(device.id.index))
+        .find(|l| (l.id().kind, l.physical_index()) == (device.id.kind, usize::from(device.id.index)))
         .and_then(|l| l.memory_info().limit)
         .map_or("no limit".to_string(), |l| format!("limit {}", bytes(l)));
     let driver = d.driver.as_deref().unwrap_or("unknown driver");

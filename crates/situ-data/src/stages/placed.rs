@@ -2,8 +2,8 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::stream::{Context, Length, Once, Stage, Stream};
-use situ_core::{DeviceKind, DeviceSpec, DeviceType, Error, Result};
-use situ_runtime::Runtime;
+use situ_core::{DeviceSpec, Error, Result};
+use situ_runtime::{LogicalDevice, Runtime};
 use std::sync::Arc;
 
 /// What a dataset was told about where to work.
@@ -27,8 +27,10 @@ impl Placed {
         match &self.home {
             Home::Cores(cores) => inner.cores = Some(cores.clone()),
             Home::Device(spec, runtime) => {
-                let devices = runtime.list_logical_devices(Some(DeviceKind::Cpu));
-                let wanted = devices.iter().find(|d| d.id().is_allowed_by(spec));
+                // Stages run on threads of the host.
+                let devices = runtime.list_logical_devices(None);
+                let on_cores = |d: &&Arc<LogicalDevice>| d.capabilities().owns_cores;
+                let wanted = devices.iter().filter(on_cores).find(|d| d.id().is_allowed_by(spec));
                 let device = wanted.ok_or_else(|| {
                     Error::config(
                         format!("on_device({spec})"),
@@ -36,7 +38,7 @@ impl Placed {
                         "make it with set_logical_devices, or name one of those there are",
                     )
                 })?;
-                inner.host = DeviceSpec::device(DeviceType::Cpu, u32::from(device.id().index));
+                inner.host = device.id().spec();
                 inner.cores = device.cores().map(Arc::from);
             }
         }

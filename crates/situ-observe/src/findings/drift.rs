@@ -88,7 +88,7 @@ fn seen(record: &Record) -> Vec<Option<Seen>> {
     let mut seen = vec![Some(nothing); record.calls.len()];
     for launch in &record.launches {
         let OpRef::Node { call, node } = launch.op else { continue };
-        if launch.clock == Clock::Host && !record.devices[launch.device].is_cpu() {
+        if launch.clock == Clock::Host && record.devices[launch.device].is_queued() {
             seen[call] = None;
         }
         let Some(seen) = &mut seen[call] else { continue };

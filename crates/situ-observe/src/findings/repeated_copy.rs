@@ -74,7 +74,7 @@ fn outside(record: &Record, found: &mut Vec<Finding>) {
     for ((source, from, to, size), copies) in lines.into_iter().filter(|(_, copies)| copies.len() >= AGAIN) {
         // A copy from a queue begins when the work before it is done: how much of its time was its own,
         // nobody can tell.
-        let waits = !record.devices[from].is_cpu();
+        let waits = record.devices[from].is_queued();
         let [from, to] = [from, to].map(|d| record.devices[d].name.as_str());
         let each = copies.iter().map(|c| c.end - c.start).sum::<f64>() / copies.len() as f64;
         let with = if waits { ", with the wait for the work before it" } else { "" };

@@ -7,7 +7,7 @@
 
 use super::devices::Devices;
 use super::plans::Plans;
-use situ_core::{DeviceId, DeviceKind};
+use situ_core::DeviceId;
 use situ_device::Timing;
 use situ_runtime::Route;
 use situ_runtime::function::StepKind;
@@ -40,11 +40,7 @@ enum Seen {
 impl Clocks {
     pub(super) fn new(recorded: &Recorded, plans: &mut Plans, devices: &mut Devices) -> Clocks {
         let mut seen: HashMap<DeviceId, Vec<Seen>> = HashMap::new();
-        let mut note = |device: DeviceId, what: Seen| {
-            if device.kind != DeviceKind::Cpu {
-                seen.entry(device).or_default().push(what);
-            }
-        };
+        let mut note = |device: DeviceId, what: Seen| seen.entry(device).or_default().push(what);
         for entry in &recorded.entries {
             match entry {
                 Entry::Call(call) => {
@@ -87,7 +83,12 @@ impl Clocks {
         }
         let offset = |seen: Vec<Seen>| offset(seen, recorded.end);
         Clocks {
-            offsets: seen.into_iter().filter_map(|(device, seen)| Some((device, offset(seen)?))).collect(),
+            // Without a queue, times are the host's.
+            offsets: seen
+                .into_iter()
+                .filter(|(device, _)| devices.is_queued(*device))
+                .filter_map(|(device, seen)| Some((device, offset(seen)?)))
+                .collect(),
         }
     }
 

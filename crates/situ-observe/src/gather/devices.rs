@@ -23,6 +23,8 @@ impl Devices {
                 memory_limit: memory.limit.map(|limit| limit as u64),
                 memory_peak: memory.peak as u64,
                 calibrated: device.costs().calibrated,
+                host_addressable: Some(device.capabilities().host_addressable),
+                queued: Some(device.capabilities().queued),
             }
         });
         Devices { list: list.collect(), ids: logical.iter().map(|device| device.id()).collect() }
@@ -39,6 +41,12 @@ impl Devices {
                 self.ids.len() - 1
             }
         }
+    }
+
+    /// Whether a device has a queue, and so a clock of its own.
+    pub(super) fn is_queued(&mut self, id: DeviceId) -> bool {
+        let at = self.position(id);
+        self.list[at].is_queued()
     }
 
     pub(super) fn into_list(self) -> Vec<Device> {

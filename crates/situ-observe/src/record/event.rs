@@ -96,7 +96,7 @@ impl Launch {
         match self.clock {
             Clock::Device => true,
             Clock::Pass => false,
-            Clock::Host => on.is_cpu(),
+            Clock::Host => !on.is_queued(),
         }
     }
 

@@ -144,7 +144,7 @@ impl Record {
             }
         }
         let wait = |copy: &Copy| {
-            if self.devices[copy.from].is_cpu() {
+            if !self.devices[copy.from].is_queued() {
                 return 0.0;
             }
             let planned = copy.call.and_then(|call| {

@@ -54,12 +54,28 @@ pub struct Device {
     pub memory_peak: u64,
     /// Whether its costs were measured by `situ calibrate`, rather than taken from the built-in table.
     pub calibrated: bool,
+    /// Whether its memory is the host's. Not in files of versions before it was asked for by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_addressable: Option<bool>,
+    /// Whether a launch returns before its work has run. Not in files of versions before it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<bool>,
 }
 
 impl Device {
-    /// Whether it is a CPU.
-    pub fn is_cpu(&self) -> bool {
-        self.kind.eq_ignore_ascii_case(situ_core::DeviceKind::Cpu.name())
+    /// Whether its memory is the host's; of a device that no file says it of, if it is a CPU.
+    pub fn is_host(&self) -> bool {
+        self.host_addressable.unwrap_or_else(|| self.is_cpu())
+    }
+
+    /// Whether a launch returns before its work has run; of a device that no file says it of, unless it is a
+    /// CPU.
+    pub fn is_queued(&self) -> bool {
+        self.queued.unwrap_or_else(|| !self.is_cpu())
+    }
+
+    fn is_cpu(&self) -> bool {
+        self.kind.eq_ignore_ascii_case("cpu")
     }
 }
 

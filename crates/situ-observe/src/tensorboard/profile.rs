@@ -110,7 +110,7 @@ pub(super) fn of(record: &Record) -> Vec<u8> {
             format!("eager/{}:{}", graph::clean(&eager.op), graph::clean(&eager.op))
         }
     };
-    let on_cpu = |device: usize| record.devices[device].is_cpu();
+    let on_cpu = |device: usize| record.devices[device].is_host();
     let mut host = Plane::new(1, "/host:CPU");
     let steps = record.calls.iter().enumerate().map(|(n, call)| Event {
         name: "TraceContext".to_string(),

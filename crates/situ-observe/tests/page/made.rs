@@ -20,6 +20,7 @@ fn device(name: &str, kind: &str, description: &str, limit: u64) -> Device {
         memory_limit: Some(limit),
         memory_peak: limit / 2,
         calibrated: true,
+        ..Device::default()
     }
 }
 
