@@ -2,7 +2,7 @@
 
 use crate::apply::apply;
 use crate::current::current_runtime;
-use crate::scope::current_request;
+use crate::scope::{current_request, line_of};
 use crate::tensor::Tensor;
 use situ_core::{Caller, DType, DeviceSpec, DeviceType, Element, Error, Result, Scalar, Shape, TensorType};
 use situ_ir::ops::{Eye, Fill, Range};
@@ -104,7 +104,7 @@ pub fn tensor<D: TensorData>(data: D) -> Result<Tensor> {
 /// A tensor of elements in row-major order under a shape.
 #[track_caller]
 pub fn constant<T: Element>(elements: &[T], dims: &[usize]) -> Result<Tensor> {
-    let caller = Caller::here();
+    let caller = line_of(Caller::here());
     let shape = shape_for("constant", dims)?;
     if shape.elements() != elements.len() {
         return Err(Error::argument(

@@ -1,7 +1,7 @@
 //! The tensor: immutable, cheap to clone, safe to share between threads.
 
 use crate::apply::apply;
-use crate::scope::current_request;
+use crate::scope::{current_request, line_of};
 use crate::tape::{self, Node};
 use crate::trace::{SizesRead, emit, is_tracing};
 use situ_core::{Caller, DType, DeviceId, Element, Error, Layout, Reason, Result, Shape, TensorType};
@@ -193,7 +193,7 @@ impl Tensor {
     /// The elements, row-major. Waits for queued work and returns its errors.
     #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        let bytes = self.bytes_as::<T>("to_vec", Caller::here())?;
+        let bytes = self.bytes_as::<T>("to_vec", line_of(Caller::here()))?;
         let mut elements = Vec::new();
         let room = elements.try_reserve_exact(self.elements());
         room.map_err(|_| host_out_of_memory("to_vec", bytes.len()))?;
@@ -212,13 +212,13 @@ impl Tensor {
                 "use to_vec, or reduce it first",
             ));
         }
-        Ok(T::from_bytes(&self.bytes_as::<T>("item", Caller::here())?))
+        Ok(T::from_bytes(&self.bytes_as::<T>("item", line_of(Caller::here()))?))
     }
 
     /// The elements' bytes, row-major, as they are in memory.
     #[track_caller]
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.read(Caller::here())
+        self.read(line_of(Caller::here()))
     }
 
     /// Whether the data on the way to this tensor were good, without reading it: the error of an index or a
@@ -285,7 +285,7 @@ impl Tensor {
     #[track_caller]
     pub fn to_device(&self, name: &str) -> Result<Tensor> {
         let request = Request { spec: name.parse()?, ..current_request() };
-        let caller = Caller::here();
+        let caller = line_of(Caller::here());
         let copy = if is_tracing() {
             emit(Dense.into(), &[self], &request, caller)?
         } else {

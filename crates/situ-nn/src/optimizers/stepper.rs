@@ -2,7 +2,7 @@
 
 use super::{Clip, Decays, Optimizer, Schedule, UpdateRule};
 use crate::Weight;
-use situ_core::{DType, Error, Location, Result};
+use situ_core::{Caller, DType, Error, Location, Result};
 use situ_tensor::scope::line_scope;
 use situ_tensor::{Tensor, Variable, constant, full, name_scope, zeros};
 use std::sync::Arc;
@@ -240,16 +240,24 @@ impl Stepper {
 
     /// Before a step: its learning rate goes to the devices, if it differs from the last one.
     #[inline]
+    #[track_caller]
     pub fn before(&mut self) -> Result<()> {
+        self.before_for(Caller::here())
+    }
+
+    /// The same, for a line of the program.
+    #[inline]
+    pub(crate) fn before_for(&mut self, caller: Caller) -> Result<()> {
         let rate = self.rate.at(self.steps);
         if rate != self.shown {
-            self.show(rate)?;
+            self.show(rate, caller)?;
         }
         Ok(())
     }
 
     #[cold]
-    fn show(&mut self, rate: f64) -> Result<()> {
+    fn show(&mut self, rate: f64, caller: Caller) -> Result<()> {
+        let _line = line_scope(caller.location());
         if !rate.is_finite() {
             return Err(Error::argument(
                 "optimizer",

@@ -62,14 +62,14 @@ enum End {
 
 impl Training {
     pub(super) fn evaluate(&mut self, input: &Input, batch_size: usize) -> Result<Figures> {
-        let batches = input.batches(batch_size, None, self.home())?;
+        let batches = input.batches(batch_size, None, self.home(), self.line)?;
         self.tested(batches.dataset.epoch(0))
     }
 
     pub(super) fn fit(&mut self, input: &Input, fit: Fit<'_>) -> Result<History> {
-        let batches = input.batches(fit.batch_size, fit.shuffle, self.home())?;
+        let batches = input.batches(fit.batch_size, fit.shuffle, self.home(), self.line)?;
         let validation = match &fit.validation {
-            Some(input) => Some(input.batches(fit.batch_size, None, self.home())?),
+            Some(input) => Some(input.batches(fit.batch_size, None, self.home(), self.line)?),
             None => None,
         };
         let data =

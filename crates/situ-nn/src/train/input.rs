@@ -1,7 +1,8 @@
 //! What fit and evaluate are given: tensors of examples, or batches.
 
-use situ_core::{DeviceId, Error, Result, Shape};
+use situ_core::{DeviceId, Error, Location, Result, Shape};
 use situ_data::{Dataset, Length};
+use situ_tensor::scope::line_scope;
 use situ_tensor::{Tensor, current_runtime};
 
 /// Examples with their targets: two tensors, which are cut into batches, or a dataset of batches, which is
@@ -63,7 +64,15 @@ impl Input {
 
     /// As batches of that size, in the order of a seed if there is one. Inputs are brought to `device` ahead
     /// of their use if that is a GPU; targets are small, and go where the loss is with the step.
-    pub(super) fn batches(&self, size: usize, shuffled: Option<u64>, device: DeviceId) -> Result<Batches> {
+    ///
+    /// `line` is where the program asked for them.
+    pub(super) fn batches(
+        &self,
+        size: usize,
+        shuffled: Option<u64>,
+        device: DeviceId,
+        line: Location,
+    ) -> Result<Batches> {
         let (x, y) = match self {
             Input::Batches(batches) => return Ok(Batches::new(batches)),
             Input::Tensors(x, y) => (x, y),
@@ -80,7 +89,11 @@ impl Input {
         if !is_on_host {
             let name = device.to_string();
             // The same data wherever it is brought to: its fingerprint stays.
-            batches.dataset = batches.dataset.map(move |(x, y)| Ok((x.to_device(&name)?, y))).prefetch(2);
+            let bring = move |(x, y): (Tensor, Tensor)| {
+                let _line = line_scope(line);
+                Ok((x.to_device(&name)?, y))
+            };
+            batches.dataset = batches.dataset.map(bring).prefetch(2);
         }
         Ok(batches)
     }

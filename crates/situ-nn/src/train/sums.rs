@@ -70,7 +70,8 @@ impl Sums {
     }
 
     /// Reads the sums and begins anew. It waits for the device.
-    fn take(&self) -> Result<Vec<f32>> {
+    fn take(&self, line: Location) -> Result<Vec<f32>> {
+        let _line = line_scope(line);
         let sums = self.held.value().to_vec::<f32>()?;
         self.held.assign(&self.none)?;
         Ok(sums)
@@ -95,16 +96,16 @@ impl Totals {
 
     /// Takes in what is on the device if it is as much as can be counted there.
     #[inline]
-    pub(crate) fn read_if_full(&mut self, on_device: &Sums) -> Result<()> {
-        if self.unread >= MOST_EXAMPLES { self.read(on_device) } else { Ok(()) }
+    pub(crate) fn read_if_full(&mut self, on_device: &Sums, line: Location) -> Result<()> {
+        if self.unread >= MOST_EXAMPLES { self.read(on_device, line) } else { Ok(()) }
     }
 
-    /// Takes in what is on the device.
-    pub(crate) fn read(&mut self, on_device: &Sums) -> Result<()> {
+    /// Takes in what is on the device, for a line of the program.
+    pub(crate) fn read(&mut self, on_device: &Sums, line: Location) -> Result<()> {
         if self.unread == 0 {
             return Ok(());
         }
-        let sums = on_device.take()?;
+        let sums = on_device.take(line)?;
         self.sums.resize(sums.len(), 0.0);
         for (total, new) in self.sums.iter_mut().zip(sums) {
             *total += f64::from(new);
@@ -115,8 +116,9 @@ impl Totals {
     }
 
     /// Begins anew; what is on the device is let go.
-    pub(crate) fn reset(&mut self, on_device: &Sums) -> Result<()> {
+    pub(crate) fn reset(&mut self, on_device: &Sums, line: Location) -> Result<()> {
         *self = Totals::default();
+        let _line = line_scope(line);
         on_device.held.assign(&on_device.none)
     }
 

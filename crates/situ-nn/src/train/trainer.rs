@@ -226,20 +226,24 @@ impl<M: Model + 'static> Trainer<M> {
         }
     }
 
-    fn prepared(&mut self, input: &Input) -> Result<&mut Training> {
+    /// `line` is where the program asked for what is done now.
+    fn prepared(&mut self, input: &Input, line: Location) -> Result<&mut Training> {
         if let State::Waiting(_) = self.state {
             self.build(&input.first_shape()?)?;
         }
-        self.training_mut()
+        let training = self.training_mut()?;
+        training.line = line;
+        Ok(training)
     }
 
     /// Trains on examples, epoch by epoch. An epoch that was begun before, and did not come to its end, is
     /// gone on with where it was left, if the data is the same by
     /// [`Dataset::fingerprint`](situ_data::Dataset::fingerprint): the same tensors (some of their rows are
     /// looked at), batches of the same size, in the same order. Else it begins anew, on the new data.
+    #[track_caller]
     pub fn fit(&mut self, input: impl Into<Input>, fit: Fit<'_>) -> Result<History> {
-        let input = input.into();
-        self.prepared(&input)?.fit(&input, fit)
+        let (input, line) = (input.into(), Location::here());
+        self.prepared(&input, line)?.fit(&input, fit)
     }
 
     /// One step on a batch; gives its loss and metrics.
@@ -249,9 +253,10 @@ impl<M: Model + 'static> Trainer<M> {
     }
 
     /// Loss and metrics of examples, in batches of that size.
+    #[track_caller]
     pub fn evaluate(&mut self, input: impl Into<Input>, batch_size: usize) -> Result<Figures> {
-        let input = input.into();
-        self.prepared(&input)?.evaluate(&input, batch_size)
+        let (input, line) = (input.into(), Location::here());
+        self.prepared(&input, line)?.evaluate(&input, batch_size)
     }
 
     /// What the model gives for examples, in batches of 32.

@@ -50,6 +50,8 @@ pub struct Training {
     pub(crate) resumes: bool,
     pub(crate) totals: Totals,
     tested: Totals,
+    /// The line of the program that what is done now is done for: that of `fit`, or that which made this.
+    pub(super) line: Location,
 }
 
 /// What training holds on devices beside the model: all of it that making can fail.
@@ -116,6 +118,7 @@ impl Training {
             resumes: false,
             totals: Totals::default(),
             tested: Totals::default(),
+            line,
         }
     }
 
@@ -172,7 +175,7 @@ impl Training {
                 "build it before it is compiled, or give it layers that have weights",
             ));
         }
-        self.stepper.before()?;
+        self.stepper.before_for(self.line.into())?;
         self.step.call_many(&[input, target])?;
         self.stepper.after();
         self.totals.count(input.shape().dims().first().copied().unwrap_or(0));
@@ -182,7 +185,7 @@ impl Training {
     /// After a step, when it is counted: reads the sums if the device can't count much further.
     #[inline]
     pub(super) fn after_step(&mut self) -> Result<()> {
-        self.totals.read_if_full(&self.definition.trained)
+        self.totals.read_if_full(&self.definition.trained, self.line)
     }
 
     /// One step on a batch; gives its loss and metrics.
@@ -196,7 +199,7 @@ impl Training {
 
     /// Loss and metrics of the epoch so far. It waits for the devices.
     pub fn figures(&mut self) -> Result<Figures> {
-        self.totals.read(&self.definition.trained)?;
+        self.totals.read(&self.definition.trained, self.line)?;
         Ok(self.totals.figures(&self.names, &self.definition.metrics))
     }
 
@@ -224,7 +227,7 @@ impl Training {
     }
 
     pub(crate) fn begin_figures(&mut self) -> Result<()> {
-        self.totals.reset(&self.definition.trained)
+        self.totals.reset(&self.definition.trained, self.line)
     }
 
     /// Loss and metrics of batches, without training.
@@ -232,15 +235,15 @@ impl Training {
         &mut self,
         batches: impl Iterator<Item = Result<(Tensor, Tensor)>>,
     ) -> Result<Figures> {
-        self.tested.reset(&self.definition.tested)?;
+        self.tested.reset(&self.definition.tested, self.line)?;
         for batch in batches {
             let (x, y) = batch?;
             let count = examples(&x)?;
             self.test.call_many(&[&x, &y])?;
             self.tested.count(count);
-            self.tested.read_if_full(&self.definition.tested)?;
+            self.tested.read_if_full(&self.definition.tested, self.line)?;
         }
-        self.tested.read(&self.definition.tested)?;
+        self.tested.read(&self.definition.tested, self.line)?;
         Ok(self.tested.figures(&self.names, &self.definition.metrics))
     }
 

@@ -3,8 +3,12 @@
 use situ_core::{DType, Result};
 use situ_nn::metrics::{self, BinaryAccuracy, MeanAbsoluteError, Precision, TopK};
 use situ_nn::optimizers::{Adagrad, Adam, AdamW, Clip, Optimizer, RmsProp, Sgd, kernels};
-use situ_nn::{BatchNorm, Dense, Dropout, Layer, Maker, Model, Pass, Penalty, Sequential, losses};
-use situ_tensor::{Function, Tape, Tensor, full, zeros};
+use situ_nn::{
+    BatchNorm, Dense, Dropout, Fit, Layer, Maker, Model, Pass, Penalty, Progress, Sequential, losses,
+};
+use situ_tensor::{Function, Tape, Tensor, full, with_device, with_runtime, zeros};
+use situ_testkit::machines::cpu_and;
+use situ_testkit::simulated::SimulatedGpu;
 
 fn here(function: &Function, inputs: &[&Tensor]) -> Result<()> {
     let places = function.places(inputs)?;
@@ -96,4 +100,28 @@ fn parts_of_a_tensor_are_of_the_line_that_split_it() -> Result<()> {
     let slices = function.places(&[&x])?.iter().filter(|place| place.full_name() == "slice").count();
     assert_eq!(slices, 2);
     here(&function, &[&x])
+}
+
+#[test]
+fn copies_that_fit_makes_are_of_the_line_that_called_it() -> Result<()> {
+    let runtime = cpu_and(&[&SimulatedGpu::new()]);
+    with_runtime(&runtime, || {
+        let (x, y) = (zeros(&[64, 3], DType::F32)?, full(&[64, 1], 1.0f32)?);
+        let loss = losses::MeanSquaredError::new();
+        let model =
+            || Sequential::new().add(Dense::new(1)).compile(Adam::new(0.1), loss, (BinaryAccuracy::new(),));
+        let mut trainer = with_device("/GPU:0", model)?;
+        trainer.build(x.shape())?;
+        let before = runtime.ledger();
+        let fit = Fit { epochs: 2, batch_size: 16, progress: Progress::Silent, ..Fit::default() };
+        trainer.fit((&x, &y), fit)?;
+        let line = format!("{}:{}", file!(), line!() - 1);
+        trainer.evaluate((&x, &y), 16)?;
+        let known = |location| before.entries.iter().any(|e| e.location == location);
+        let new: Vec<_> = runtime.ledger().entries.into_iter().filter(|e| !known(e.location)).collect();
+        let ours: Vec<String> = new.iter().map(|e| e.location.to_string()).collect();
+        assert!(ours.iter().all(|at| at.contains(file!())), "{ours:#?}");
+        assert!(ours.contains(&line), "{line} is not among {ours:#?}");
+        Ok(())
+    })
 }
