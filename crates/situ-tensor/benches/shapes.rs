@@ -115,6 +115,7 @@ fn memory() -> Result<()> {
 }
 
 fn main() -> Result<()> {
+    memory()?;
     let gpu = SimulatedGpu::new().immediate().delay(Duration::from_millis(1));
     let machines: Vec<(&str, Runtime)> = [("a CPU", cpu()), ("a CPU and a simulated GPU", cpu_and(&[&gpu]))]
         .into_iter()
@@ -124,5 +125,5 @@ fn main() -> Result<()> {
         runtime.set_listener(Some(Box::new(|_| {})));
         with_runtime(runtime, || times(name))?;
     }
-    memory()
+    Ok(())
 }
