@@ -52,6 +52,7 @@
 
 pub mod config;
 pub mod custom;
+pub mod observe;
 pub mod prelude;
 
 pub use situ_core::{
@@ -63,8 +64,6 @@ pub use situ_core::{
 pub use situ_data as data;
 /// Layers, losses, metrics, optimizers, and the loop that trains a model with them.
 pub use situ_nn as nn;
-/// What a program did, recorded: tables, traces, findings.
-pub use situ_observe as observe;
 /// Placing cost graphs: the model, the algorithms, their bounds and reasons.
 pub use situ_place as place;
 

@@ -7,14 +7,11 @@
 //! Ten small messages are all that is written, and nothing is read: they are put down byte by byte
 //! (`message`), which takes fewer lines than describing them to a library of protocol buffers would.
 
-mod callback;
 mod frame;
 mod graph;
 mod message;
 mod profile;
 mod stats;
-
-pub use callback::TensorBoard;
 
 use crate::record::Record;
 use message::Message;

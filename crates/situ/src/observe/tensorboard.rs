@@ -1,10 +1,11 @@
-//! The curves of a training run, written while it goes on.
+//! Event files that TensorBoard reads: of records, of figures, and of `fit` while it goes on.
 
-use super::Writer;
-use crate::profile::{Profiler, Profiling};
-use situ_core::Result;
-use situ_nn::Figures;
-use situ_nn::callbacks::{Callback, Run};
+pub use situ_observe::tensorboard::*;
+
+use crate::Result;
+use crate::nn::Figures;
+use crate::nn::callbacks::{Callback, Run};
+use crate::observe::{Profiler, Profiling};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,14 +18,14 @@ use std::time::Instant;
 /// same folder go on, too: they are by the number of epochs, or steps, since training began.
 ///
 /// ```
-/// # fn main() -> situ_core::Result<()> {
-/// use situ_nn::losses::MeanSquaredError;
-/// use situ_nn::optimizers::Sgd;
-/// use situ_nn::{Dense, Fit, Progress, Sequential};
-/// use situ_observe::tensorboard::TensorBoard;
+/// # fn main() -> situ::Result<()> {
+/// use situ::nn::losses::MeanSquaredError;
+/// use situ::nn::optimizers::Sgd;
+/// use situ::nn::{Dense, Fit, Progress, Sequential};
+/// use situ::observe::tensorboard::TensorBoard;
 ///
 /// # let folder = std::env::temp_dir().join(format!("situ-curves-{}", std::process::id()));
-/// let x = situ_tensor::random::normal(&[64, 4])?;
+/// let x = situ::random::normal(&[64, 4])?;
 /// let y = x.sum(&[-1])?.reshape(&[-1, 1])?;
 /// let mut trainer =
 ///     Sequential::new().add(Dense::new(1)).compile(Sgd::new(0.1), MeanSquaredError::new(), ())?;

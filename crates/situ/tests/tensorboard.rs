@@ -2,19 +2,18 @@
 //!
 //! Skipped, in so many words, where there is no `tensorboard` on the path: `make test-all` installs it.
 
-#[path = "page/made.rs"]
+#[path = "../../situ-observe/tests/page/made.rs"]
 mod made;
 
 use made::model;
 use serde_json::Value;
-use situ_core::{DType, Result};
-use situ_nn::callbacks::Callback;
-use situ_nn::losses::SparseCategoricalCrossEntropy;
-use situ_nn::metrics::SparseAccuracy;
-use situ_nn::optimizers::Adam;
-use situ_nn::{Activation, Dense, Fit, History, Progress, Sequential};
-use situ_observe::tensorboard::{TensorBoard, Writer};
-use situ_tensor::random;
+use situ::nn::callbacks::Callback;
+use situ::nn::losses::SparseCategoricalCrossEntropy;
+use situ::nn::metrics::SparseAccuracy;
+use situ::nn::optimizers::Adam;
+use situ::nn::{Activation, Dense, Fit, History, Progress, Sequential};
+use situ::observe::tensorboard::{TensorBoard, Writer};
+use situ::{DType, Result, random};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
