@@ -17,6 +17,7 @@ use plans::Plans;
 use situ_core::{DeviceId, Rule};
 use situ_device::Timing;
 use situ_runtime::function::StepKind;
+use situ_runtime::function::plan_record::requested;
 use situ_runtime::recording::{
     CopyEntry, DeviceTimes, EagerEntry, Entry, FunctionCall, MemoryEntry, Recorded,
 };
@@ -219,7 +220,7 @@ impl Gathering {
                 name: entry.name.to_string(),
                 dtype: entry.ty.dtype.to_string(),
                 shape: entry.ty.shape.dims().to_vec(),
-                requested: spec(&entry.requested),
+                requested: requested(&entry.requested),
                 device,
                 reason: Reason::from(&entry.reason),
                 source: source.clone(),
@@ -327,9 +328,4 @@ fn believe_what_was_measured(record: &mut Record) {
 fn drop_unchanged(samples: &mut Vec<MemorySample>) {
     let mut last: HashMap<usize, (u64, u64)> = HashMap::new();
     samples.retain(|s| last.insert(s.device, (s.in_use, s.reserved)) != Some((s.in_use, s.reserved)));
-}
-
-/// A device spec as tables have it; empty where nothing was asked for.
-fn spec(spec: &situ_core::DeviceSpec) -> String {
-    if spec.is_empty() { String::new() } else { format!("{spec:#}") }
 }

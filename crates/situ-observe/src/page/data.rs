@@ -1,10 +1,10 @@
 //! A record as JSON for the page: what the scripts draw, in few bytes.
 //!
-//! Times are whole nanoseconds. What there may be ten thousands of are rows of numbers, with text that
+//! Times are whole nanoseconds, but for those of plans, which are as the record has them. What there may be ten thousands of are rows of numbers, with text that
 //! repeats given by its place in `texts`.
 
 use super::copies::{self, Line};
-use super::graph::{self, PlanData};
+use super::graph;
 use super::idle::{self, Gap};
 use super::numbers::nanoseconds;
 use crate::record::{
@@ -29,7 +29,7 @@ struct Data<'a> {
     detail: Detail,
     dropped: u64,
     devices: Vec<DeviceData<'a>>,
-    plans: Vec<PlanData<'a>>,
+    plans: Vec<serde_json::Value>,
     eager: &'a [EagerOp],
     /// Plan, number, thread, start, length.
     calls: Vec<(usize, u64, usize, i64, i64)>,

@@ -1,6 +1,6 @@
 //! What happened, and when.
 
-use super::plan::Reason;
+use super::Reason;
 use serde::{Deserialize, Serialize};
 
 /// The op that something was for.

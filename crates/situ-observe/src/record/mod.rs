@@ -7,12 +7,11 @@ mod event;
 mod file;
 mod incident;
 mod look;
-mod plan;
 
 pub use event::{Call, Clock, Copy, CopyCause, EagerOp, Launch, MemorySample, OpRef, PassRecord, Wait};
 pub use incident::{Elsewhere, Fallback, Finding, FindingKind, Replacement, Retrace};
 pub use look::OpTotal;
-pub use plan::{
+pub use situ_runtime::function::plan_record::{
     Alternative, DeviceCost, Input, Node, NodeKind, Over, Part, PlanRecord, PlannedCopy, PlannedMemory,
     Reason, full_name,
 };

@@ -35,7 +35,7 @@ fn nothing_in_a_record_gets_out_of_the_data() {
     assert_eq!(page.matches("</script>").count(), 2);
     assert_eq!(page.matches("alert(1)</script>").count(), 0);
     let data = data(&page);
-    assert_eq!(data["plans"][0]["nodes"][3]["why"], bad);
+    assert_eq!(data["plans"][0]["nodes"][3]["reason"]["text"], bad);
     assert_eq!(data["title"], bad);
 }
 

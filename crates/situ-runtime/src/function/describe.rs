@@ -4,43 +4,19 @@
 use super::candidates::{can_run, input_types, is_view};
 use super::compiled::Blueprint;
 use super::costing::seconds_on;
-use super::explain::{Alternative, Explanation};
+use super::explain::Explanation;
 use super::measure::Measured;
 use super::plan::{Action, Step};
-use crate::logical::LogicalDevice;
+use super::plan_record::{
+    self, Alternative, DeviceCost, Input, NodeKind, Over, Part, PlanRecord, PlannedCopy, PlannedMemory,
+    requested,
+};
 use crate::policy::Lacking;
-use situ_core::{DType, DeviceId, DeviceSpec, Reason, TensorType};
+use situ_core::{DType, DeviceId, TensorType};
 use situ_ir::graph::Source;
-use situ_ir::passes::Report;
-use situ_ir::{Content, Graph, Node, NodeId};
+use situ_ir::{Content, Node, NodeId};
 use situ_place::GraphFile;
 use smallvec::SmallVec;
-use std::sync::Arc;
-
-/// A node's place, and what it takes.
-#[derive(Clone, Debug)]
-pub struct NodeDescription {
-    /// Where it runs, or where what it stands for is.
-    pub device: DeviceId,
-    /// Why there.
-    pub reason: Reason,
-    /// What the scopes around it asked for.
-    pub requested: DeviceSpec,
-    /// When it is expected to start, in seconds from the call.
-    pub start: f64,
-    /// How long it is expected to take.
-    pub seconds: f64,
-    /// The other devices that may run it, and what they would change.
-    pub alternatives: Vec<Alternative>,
-    /// Seconds on every device that has the kernel, whatever was asked for.
-    pub costs: Vec<(DeviceId, f64)>,
-    /// Seconds with 64-bit types halved, on devices that have that kernel and not its own.
-    pub narrow_costs: Vec<(DeviceId, f64)>,
-    /// The node's position among those of the cost graph, if it is one of them.
-    pub cost_node: Option<usize>,
-    /// Whether nothing runs for it.
-    pub is_view: bool,
-}
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,52 +64,63 @@ pub struct StepDescription {
 /// All there is to know of a compiled graph.
 #[derive(Clone, Debug)]
 pub struct PlanDescription {
-    /// The function: its name, or the line that made it.
-    pub function: Arc<str>,
-    /// What the scopes around the call asked for.
-    pub requested: DeviceSpec,
-    /// The graph that runs: after the passes.
-    pub graph: Graph,
-    /// Its nodes.
-    pub nodes: Vec<NodeDescription>,
+    /// What records keep of it.
+    pub plan: PlanRecord,
     /// The steps, by number.
     pub steps: Vec<StepDescription>,
-    /// How many lanes there are.
-    pub lanes: usize,
-    /// Copies, memory and what was expected.
-    pub explanation: Explanation,
-    /// Seconds a call is expected to take by now.
-    pub expected: f64,
-    /// The costs that it was placed by.
-    pub costs: GraphFile,
-    /// What the passes did.
-    pub reports: Vec<Report>,
+    /// Which of the plan's copies each step is.
+    pub copies: Vec<Option<usize>>,
 }
+
+/// Numbers devices: a description has their positions in a list of whoever asked for it.
+pub type Numbering<'a> = &'a mut dyn FnMut(DeviceId) -> usize;
 
 impl Blueprint {
     /// All there is to know of it. Takes milliseconds: every alternative is simulated.
-    pub fn describe(&self) -> PlanDescription {
+    pub fn describe(&self, number: Numbering<'_>) -> PlanDescription {
         let explanation = self.explain();
         let measured = self.measured();
-        let nodes =
-            self.graph.iter().map(|(id, node)| self.node(id, node, &explanation, &measured)).collect();
+        let costs = self.cost_graph();
         let mut steps: Vec<(usize, StepDescription)> = Vec::new();
         for (lane, steps_of_lane) in self.plan.lanes.iter().enumerate() {
             steps.extend(steps_of_lane.steps.iter().map(|step| (step.number, self.step(lane, step))));
         }
         steps.sort_by_key(|(number, _)| *number);
-        PlanDescription {
-            function: self.function.clone(),
-            requested: self.requested.clone(),
-            graph: self.graph.clone(),
+        let steps: Vec<StepDescription> = steps.into_iter().map(|(_, step)| step).collect();
+        let (copies, copy_of_step) = planned_copies(&steps, number);
+        let memory = explanation.memory.iter().map(|memory| PlannedMemory {
+            device: number(memory.device),
+            peak: memory.peak as u64,
+            reserved: memory.reserved as u64,
+            limit: memory.limit.map(|limit| limit as u64),
+        });
+        let memory = memory.collect();
+        let nodes = self.graph.iter();
+        let mut nodes: Vec<plan_record::Node> =
+            nodes.map(|(id, node)| self.node(id, node, &explanation, &measured, &costs, number)).collect();
+        name_the_given(&mut nodes);
+        let signature: Vec<String> = self.graph.inputs().iter().map(|ty| ty.to_string()).collect();
+        let passes = self
+            .reports()
+            .iter()
+            .flat_map(|report| report.did.iter().map(|note| format!("{}: {note}", report.pass)));
+        let plan = PlanRecord {
+            function: self.function.to_string(),
+            signature: signature.join(", "),
+            requested: requested(&self.requested),
             nodes,
-            steps: steps.into_iter().map(|(_, step)| step).collect(),
+            results: self.graph.results().map(|value| value.node.index()).collect(),
+            copies,
             lanes: self.plan.lanes.len(),
-            explanation,
+            predicted: explanation.predicted,
             expected: self.expected(),
-            costs: self.cost_graph(),
-            reports: self.reports().to_vec(),
-        }
+            lower_bound: explanation.lower_bound,
+            algorithm: explanation.algorithm.clone(),
+            memory,
+            passes: passes.collect(),
+            costs,
+        };
+        PlanDescription { plan, steps, copies: copy_of_step }
     }
 
     fn node(
@@ -142,31 +129,76 @@ impl Blueprint {
         node: &Node,
         explanation: &Explanation,
         measured: &Measured,
-    ) -> NodeDescription {
+        graph_costs: &GraphFile,
+        number: Numbering<'_>,
+    ) -> plan_record::Node {
         let (device, reason) = self.assignment[id.index()];
         let op = explanation.ops.iter().find(|op| op.place.node == id && op.place.inside.is_none());
         let is_view = matches!(&node.content, Content::Op(op) if is_view(op));
         let runs = !is_view && !node.content.is_source();
-        let costs = || {
-            // Who records wants to know of every device, and opens those that nothing has needed so far.
-            let able = |d: &&Arc<LogicalDevice>| can_run(&self.graph, node, d, false).is_ok();
-            self.plan.devices.iter().filter(able).map(|logical| {
-                let measured = measured.seconds(id, logical.id());
-                (logical.id(), measured.unwrap_or_else(|| seconds_on(logical, &self.graph, node)))
-            })
+        let kind = match &node.content {
+            Content::Input(_) => NodeKind::Input,
+            Content::Capture(_) => NodeKind::Capture,
+            Content::Variable(_) => NodeKind::Variable,
+            Content::Op(_) if is_view => NodeKind::View,
+            Content::Op(_) => NodeKind::Op,
+            Content::Cond(_) => NodeKind::Cond,
+            Content::While(_) => NodeKind::While,
         };
-        let number = self.prediction.costed.number[id.index()];
-        NodeDescription {
-            device: self.plan.devices[device].id(),
-            reason,
-            requested: op.map_or_else(DeviceSpec::default, |op| op.place.requested.clone()),
+        let parts = node.parts();
+        let joined = parts.len() > 1;
+        let parts = parts.into_iter().filter(|_| joined).map(|part| Part {
+            op: part.op.to_string(),
+            name: part.name.to_string(),
+            source: part.source.to_string(),
+        });
+        let inputs = node.inputs.iter().map(|value| Input {
+            node: value.node.index(),
+            bytes: self.graph.type_of(*value).bytes() as u64,
+        });
+        let mut costs = Vec::new();
+        let mut narrow_costs = Vec::new();
+        if runs {
+            // Who records wants to know of every device, and opens those that nothing has needed so far.
+            for logical in self.plan.devices.iter().filter(|d| can_run(&self.graph, node, d, false).is_ok()) {
+                let measured = measured.seconds(id, logical.id());
+                let seconds = measured.unwrap_or_else(|| seconds_on(logical, &self.graph, node));
+                costs.push(DeviceCost { device: number(logical.id()), seconds });
+            }
+            for (device, seconds) in self.narrow_costs(node) {
+                narrow_costs.push(DeviceCost { device: number(device), seconds });
+            }
+        }
+        let alternatives =
+            op.map(|op| op.alternatives.as_slice()).unwrap_or_default().iter().map(|other| Alternative {
+                device: number(other.device),
+                seconds: other.seconds,
+                over: other.over.map(|(id, bytes)| Over { device: number(id), bytes: bytes as u64 }),
+            });
+        let alternatives = alternatives.collect();
+        let costed = &self.prediction.costed;
+        let cost_node = costed.number[id.index()];
+        let cost_node = (!is_view && cost_node < costed.problem.node_count()).then_some(cost_node);
+        let first = node.types.first();
+        plan_record::Node {
+            kind,
+            op: node.content.name().to_string(),
+            name: node.request.name.to_string(),
+            parts: parts.collect(),
+            dtype: first.map_or_else(String::new, |ty| ty.dtype.to_string()),
+            shape: first.map_or_else(Vec::new, |ty| ty.shape.dims().to_vec()),
+            output_bytes: node.types.iter().map(|ty| ty.bytes() as u64).sum(),
+            inputs: inputs.collect(),
+            requested: op.map_or_else(String::new, |op| requested(&op.place.requested)),
+            device: number(self.plan.devices[device].id()),
+            reason: plan_record::Reason::from(&reason),
             start: op.map_or(0.0, |op| op.start),
             seconds: op.map_or(0.0, |op| op.seconds),
-            alternatives: op.map_or_else(Vec::new, |op| op.alternatives.clone()),
-            costs: if runs { costs().collect() } else { Vec::new() },
-            narrow_costs: if runs { self.narrow_costs(node) } else { Vec::new() },
-            cost_node: (!is_view && number < self.prediction.costed.problem.node_count()).then_some(number),
-            is_view,
+            costs,
+            narrow_costs,
+            alternatives,
+            cost_id: cost_node.and_then(|n| Some(graph_costs.nodes.get(n)?.id)),
+            source: node.source.to_string(),
         }
     }
 
@@ -218,6 +250,58 @@ impl Blueprint {
             waits: waits.collect(),
             seconds: step.seconds,
             source: step.source,
+        }
+    }
+}
+
+/// The copies among the steps, and which of them each step is.
+fn planned_copies(
+    steps: &[StepDescription],
+    number: Numbering<'_>,
+) -> (Vec<PlannedCopy>, Vec<Option<usize>>) {
+    let mut copies: Vec<PlannedCopy> = Vec::new();
+    let mut copy_of_step = Vec::with_capacity(steps.len());
+    for step in steps {
+        let StepKind::Copy { from, bytes, reader, .. } = step.kind else {
+            copy_of_step.push(None);
+            continue;
+        };
+        copy_of_step.push(Some(copies.len()));
+        copies.push(PlannedCopy {
+            producer: (step.node != reader).then_some(step.node.index()),
+            consumer: reader.index(),
+            from: number(from),
+            to: number(step.device),
+            bytes: bytes as u64,
+            seconds: step.seconds,
+            source: step.source.to_string(),
+        });
+    }
+    (copies, copy_of_step)
+}
+
+/// Variables and captured tensors have no names of their own: each gets those of its first reader. A variable
+/// that an op under `update/dense/kernel` changes is `dense/kernel`.
+fn name_the_given(nodes: &mut [plan_record::Node]) {
+    let mut names: Vec<Option<(String, Option<String>)>> = vec![None; nodes.len()];
+    for reader in nodes.iter() {
+        let updated = reader.name.strip_prefix("update/").and_then(|path| path.rsplit_once('/'));
+        for (position, input) in reader.inputs.iter().enumerate() {
+            if !matches!(nodes[input.node].kind, NodeKind::Variable | NodeKind::Capture) {
+                continue;
+            }
+            let (name, _) = names[input.node].get_or_insert_with(|| (reader.name.clone(), None));
+            if let Some((layer, weight)) = updated.filter(|_| position == 0) {
+                let layer = if name.starts_with("update/") { layer.to_string() } else { name.clone() };
+                names[input.node] = Some((layer, Some(weight.to_string())));
+            }
+        }
+    }
+    for (node, name) in nodes.iter_mut().zip(names) {
+        let Some((name, weight)) = name else { continue };
+        node.name = name;
+        if let Some(weight) = weight {
+            node.op = weight;
         }
     }
 }

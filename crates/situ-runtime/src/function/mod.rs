@@ -30,6 +30,7 @@ mod lower;
 mod measure;
 mod place;
 mod plan;
+pub mod plan_record;
 mod reach;
 mod record;
 mod simplify;
@@ -37,7 +38,7 @@ mod workers;
 
 pub use compile::{Program, SimilarVariant};
 pub use compiled::{Blueprint, Compiled, Outcome};
-pub use describe::{NodeDescription, PlanDescription, StepDescription, StepKind};
+pub use describe::{Numbering, PlanDescription, StepDescription, StepKind};
 pub use explain::{Alternative, ExplainedCopy, ExplainedMemory, ExplainedOp, Explanation, NodePlace};
 pub use measure::Measured;
 pub use plan::PlanSummary;

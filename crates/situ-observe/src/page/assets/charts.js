@@ -74,8 +74,8 @@ function predictionSection() {
   const called = data.plans.map((p, n) => [p, n]).filter(([p]) => p.took);
   if (!called.length) { body.append(make('p', { class: 'quiet' }, 'No function was called.')); return; }
   body.append(table([['function', 'name'], ['calls', 'number'], ['predicted', 'number'], ['expected, once measured', 'number wide'], ['took (median)', 'number'], ['at least', 'number wide'], ['no placement beats', 'number wide'], ['placed by', 'wide']],
-    called.map(([p, plan]) => [planName(plan), p.calls, time(p.predicted), time(p.expected), time(p.took[0]), time(p.took[1]), time(p.best), p.algorithm])));
-  const points = called.flatMap(([p, plan]) => p.nodes.map((node, n) => ({ node: n, plan, name: fullName(node), device: node.device, predicted: node.predicted, measured: node.measured ? node.measured[0] : 0 })).filter((q) => q.measured > 0 && q.predicted > 0));
+    called.map(([p, plan]) => [planName(plan), p.calls, time(nanoseconds(p.predicted)), time(nanoseconds(p.expected)), time(p.took[0]), time(p.took[1]), time(nanoseconds(p.lower_bound)), p.algorithm])));
+  const points = called.flatMap(([p, plan]) => p.nodes.map((node, n) => ({ node: n, plan, name: fullName(node), device: node.device, predicted: nanoseconds(node.seconds), measured: node.measured ? node.measured[0] : 0 })).filter((q) => q.measured > 0 && q.predicted > 0));
   if (!points.length) { body.append(make('p', { class: 'quiet' }, data.detail === 'pass' ? 'GPUs were asked for the times of passes; Profiler::detailed() has those of each op.' : 'No op was timed by itself.')); return; }
   const off = (p) => Math.abs(Math.log(p.measured / p.predicted)) * Math.max(p.measured, p.predicted);
   const worst = [...points].sort((a, b) => off(b) - off(a)).slice(0, 60);

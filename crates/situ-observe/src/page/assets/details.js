@@ -15,26 +15,26 @@ const link = (text, what) => make('button', { type: 'button', class: 'link', onc
 
 function nodeDetails(plan, number) {
   const node = data.plans[plan].nodes[number];
-  const carries = (c) => c[3] === node.device && node.inputs.some(([n]) => n === c[0]);
-  const copies = data.plans[plan].copies.filter((c) => c[1] === number || c[0] === number || carries(c));
-  const alternatives = (node.alternatives || []).map(([d, ns, over]) => [
-    on(d),
-    make('span', { class: ns < 0 ? 'good' : ns > 0 ? 'bad' : '' }, change(ns)),
-    over ? bytes(over[1]) + ' too much on ' + device(over[0]) : '',
+  const carries = (c) => c.to === node.device && node.inputs.some((input) => input.node === c.producer);
+  const copies = data.plans[plan].copies.filter((c) => c.consumer === number || c.producer === number || carries(c));
+  const alternatives = (node.alternatives || []).map((a) => [
+    on(a.device),
+    make('span', { class: a.seconds < 0 ? 'good' : a.seconds > 0 ? 'bad' : '' }, change(nanoseconds(a.seconds))),
+    a.over ? bytes(a.over.bytes) + ' too much on ' + device(a.over.device) : '',
   ]);
-  const named = new Set((node.alternatives || []).map((a) => a[0]));
-  const costs = (node.costs || []).map(([d, ns]) => [on(d), time(ns), d === node.device ? 'chosen' : named.has(d) ? '' : 'not allowed there']);
+  const named = new Set((node.alternatives || []).map((a) => a.device));
+  const costs = (node.costs || []).map((c) => [on(c.device), time(nanoseconds(c.seconds)), c.device === node.device ? 'chosen' : named.has(c.device) ? '' : 'not allowed there']);
   const runs = node.kind === 'op' || node.kind === 'cond' || node.kind === 'while';
-  const reads = node.inputs.map(([n], i) => [i ? ', ' : '', link(fullName(data.plans[plan].nodes[n]), { kind: 'node', plan, node: n })]);
+  const reads = node.inputs.map((input, i) => [i ? ', ' : '', link(fullName(data.plans[plan].nodes[input.node]), { kind: 'node', plan, node: input.node })]);
   return [
     make('h3', {}, fullName(node)),
     list([
       [runs ? 'runs on' : 'is on', on(node.device)],
       runs && ['requested', node.requested || 'nothing: situ decides'],
-      ['reason', make('span', { class: 'reason' }, because(node.rule, node.why))],
-      node.wanted && ['wanted', node.wanted],
-      ['result', node.type + ', ' + bytes(node.bytes)],
-      node.predicted > 0 && ['predicted', time(node.predicted)],
+      ['reason', make('span', { class: 'reason' }, because(node.reason.rule, node.reason.text))],
+      node.reason.wanted && ['wanted', node.reason.wanted],
+      ['result', node.type + ', ' + bytes(node.output_bytes)],
+      node.seconds > 0 && ['predicted', time(nanoseconds(node.seconds))],
       ['measured', node.measured ? time(node.measured[0]) + (node.measured[1] > 1 ? ' (median of ' + node.measured[1] + ')' : '') : node.kind === 'op' ? (data.detail === 'pass' ? 'not by itself: passes were timed' : 'not in the record') : null],
       node.parts && ['one kernel for', node.parts.map((p) => make('div', {}, fullName(p), ' ', source(p.source)))],
       ['line', source(known(node.source))],
@@ -45,7 +45,7 @@ function nodeDetails(plan, number) {
     costs.length ? [make('p', { class: 'quiet' }, 'The op alone, once its inputs are there:'),
       table([['device', ''], ['time', 'number'], ['', '']], costs)] : null,
     copies.length ? [make('p', { class: 'quiet' }, 'Copies of each call:'),
-      table([['from', ''], ['to', ''], ['bytes', 'number'], ['expected', 'number']], copies.map((c) => [on(c[2]), on(c[3]), bytes(c[4]), time(c[5])]))] : null,
+      table([['from', ''], ['to', ''], ['bytes', 'number'], ['expected', 'number']], copies.map((c) => [on(c.from), on(c.to), bytes(c.bytes), time(nanoseconds(c.seconds))]))] : null,
   ];
 }
 
@@ -82,8 +82,8 @@ function launchDetails(index) {
 function copyOf(c) {
   if (c.call === null || c.planned === null) return null;
   const plan = call(c.call).plan;
-  const node = data.plans[plan].copies[c.planned][0];
-  return node === null ? null : link(fullName(data.plans[plan].nodes[node]), { kind: 'node', plan, node });
+  const node = data.plans[plan].copies[c.planned].producer;
+  return node === undefined ? null : link(fullName(data.plans[plan].nodes[node]), { kind: 'node', plan, node });
 }
 
 function copyDetails(index) {
@@ -111,9 +111,9 @@ function callDetails(index) {
   const c = call(index);
   const plan = data.plans[c.plan];
   return [make('h3', {}, plan.function), list([
-    ['call', c.number], ['took', time(c.length) + ', at ' + time(c.start)], ['predicted', time(plan.expected || plan.predicted)],
+    ['call', c.number], ['took', time(c.length) + ', at ' + time(c.start)], ['predicted', time(nanoseconds(plan.expected || plan.predicted))],
     ['signature', source(plan.signature)], ['thread', c.thread], ['lanes', plan.lanes], ['placed by', plan.algorithm],
-    plan.passes.length && ['passes', plan.passes.map((p) => make('div', {}, p))]])];
+    plan.passes && ['passes', plan.passes.map((p) => make('div', {}, p))]])];
 }
 
 whenSelected((what) => {

@@ -71,7 +71,7 @@ function startGraph() {
     nodesOf().forEach((node, n) => {
       if (!above[n].includes(group) || (node.kind !== 'op' && node.kind !== 'cond' && node.kind !== 'while')) return;
       ops += 1;
-      of[node.device] += Math.max(node.measured ? node.measured[0] : node.predicted, 1);
+      of[node.device] += Math.max(node.measured ? node.measured[0] : nanoseconds(node.seconds), 1);
     });
     const total = of.reduce((a, b) => a + b, 0);
     if (!ops) nodesOf().forEach((node, n) => { if (above[n].includes(group)) of[node.device] += 1; });
@@ -100,7 +100,7 @@ function startGraph() {
     return draw('g', { class: 'box node' + (given ? ' given' : ''), transform: 'translate(' + x + ' ' + y + ')', tabindex: -1, role: 'button', 'aria-label': fullName(node) + ' on ' + device(node.device) },
       draw('rect', { class: 'face', width: box.w, height: box.h, rx: round }),
       draw('rect', { class: 'tint', width: box.w, height: box.h, rx: round, ...tint(node.device, given ? 0.1 : 0.22) }),
-      draw('text', { x: box.w / 2, y: 19, 'text-anchor': 'middle' }, cut(node.op, box.w)),
+      draw('text', { x: box.w / 2, y: 19, 'text-anchor': 'middle' }, cut(node.label, box.w)),
       draw('text', { x: box.w / 2, y: 33, 'text-anchor': 'middle', class: 'small' }, cut(node.type, box.w * 1.15)));
   }
   function groupBox(box, x, y) {
@@ -131,11 +131,11 @@ function startGraph() {
     return 'n' + n;
   }
   function edges() {
-    const copies = data.plans[plan].copies.filter((c) => c[0] !== null);
-    const copied = new Set(copies.map((c) => c[0] + ' ' + c[3]));
+    const copies = data.plans[plan].copies.filter((c) => c.producer !== undefined);
+    const copied = new Set(copies.map((c) => c.producer + ' ' + c.to));
     const seen = new Map();
     nodesOf().forEach((node, n) => {
-      for (const [from, size] of node.inputs) {
+      for (const { node: from, bytes: size } of node.inputs) {
         const [a, b] = [shown(from), shown(n)];
         if (a === b) continue;
         const edge = seen.get(a + b) || { a, b, bytes: 0, copy: null, copied: 0 };
@@ -145,7 +145,7 @@ function startGraph() {
       }
     });
     // A tensor is copied once, however many read it there: the amount is at the reader that it was copied for.
-    for (const [from, to, , , size] of copies) {
+    for (const { producer: from, consumer: to, bytes: size } of copies) {
       const edge = seen.get(shown(from) + shown(to));
       if (edge) edge.copied += size;
     }

@@ -48,7 +48,11 @@ const dot = (d) => make('span', { class: 'dot', style: 'background:var(' + colou
 const on = (d) => make('span', { class: 'on' }, dot(d), device(d));
 /** The function of a plan, and which of its plans that is. */
 const planName = (n) => data.plans[n].function + (data.plans.filter((p) => p.function === data.plans[n].function).length > 1 ? ', plan ' + (n + 1) : '');
-const fullName = (op) => (op.name ? op.name + '/' + op.op : op.op);
+/** What it does: of a node, perhaps several ops as one. */
+const labelOf = (op) => op.label || op.op;
+const fullName = (op) => (op.name ? op.name + '/' + labelOf(op) : labelOf(op));
+// Plans are as the record has them, in seconds; all else is in nanoseconds.
+const nanoseconds = (seconds) => (seconds || 0) * 1e9;
 
 // Rows of numbers, by name.
 const launch = (i) => {

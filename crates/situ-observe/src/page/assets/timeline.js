@@ -131,7 +131,7 @@ function startTimeline() {
     inView(row, (i, left, w) => {
       if (w <= 30) return;
       const op = opOf(launch(row.index[i]));
-      label(fits(fullName(op), left, w) ? fullName(op) : op.op, left, w, row, palette['on-device']);
+      label(fits(fullName(op), left, w) ? fullName(op) : labelOf(op), left, w, row, palette['on-device']);
     });
   }
 

@@ -1,7 +1,11 @@
 //! A function as it was compiled: its graph, where every node runs and why, and what was expected of it.
+//!
+//! The one description of a plan: `describe` makes it, records keep it, files have it as it is, and the report
+//! page draws it. Devices are positions in a list that whoever keeps the description has, nodes positions in
+//! the plan. A change of a field is a change of the file format: see `situ_observe::record::VERSION`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use situ_core::Rule;
+use situ_core::{DeviceSpec, Rule};
 use situ_place::GraphFile;
 
 /// One compiled form of a function.
@@ -272,4 +276,9 @@ pub struct PlannedMemory {
     /// Its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+}
+
+/// A request as a description has it: empty where nothing was asked for.
+pub fn requested(spec: &DeviceSpec) -> String {
+    if spec.is_empty() { String::new() } else { format!("{spec:#}") }
 }
