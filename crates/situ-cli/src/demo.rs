@@ -25,7 +25,7 @@ use situ::reason::{bytes, seconds};
 use std::sync::{Arc, Mutex};
 use training::{Examples, Op, Scenario, Training};
 
-/// Everything shown.
+/// What the demo shows, as JSON has it.
 #[derive(Debug, Serialize)]
 struct Demo {
     devices: DeviceList,

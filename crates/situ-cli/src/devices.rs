@@ -11,7 +11,7 @@ use situ::reason::bytes;
 /// What is said of a software driver, everywhere.
 pub(crate) const SOFTWARE: &str = "software driver: proves results, not speed";
 
-/// Both lists.
+/// The physical devices, and the logical ones made of them.
 #[derive(Debug, Serialize)]
 pub(crate) struct DeviceList {
     physical: Vec<Physical>,

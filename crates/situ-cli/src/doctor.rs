@@ -15,7 +15,7 @@ use serde::Serialize;
 use situ::config;
 use std::process::ExitCode;
 
-/// Everything found.
+/// Everything that the doctor found.
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     state: State,

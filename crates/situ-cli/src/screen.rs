@@ -20,7 +20,7 @@ pub(crate) enum Tone {
     Good,
     /// Worth a look.
     Mind,
-    /// Broken.
+    /// Something is broken, or can't be.
     Bad,
 }
 

@@ -14,7 +14,7 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// Every kind.
+    /// Every kind, CPUs first.
     pub const ALL: [DeviceKind; 2] = [DeviceKind::Cpu, DeviceKind::Gpu];
 
     /// The type by which device names call it.
@@ -48,7 +48,7 @@ impl fmt::Display for DeviceKind {
 /// A logical device of this process: `GPU:0`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceId {
-    /// Its kind.
+    /// Its kind, the word before the colon.
     pub kind: DeviceKind,
     /// Its number within the kind.
     pub index: u16,

@@ -101,7 +101,7 @@ impl DType {
         matches!(self.class(), Class::Half)
     }
 
-    /// Any integer.
+    /// Whether it is an integer, signed or not.
     #[inline]
     pub const fn is_integer(self) -> bool {
         matches!(self.class(), Class::Signed | Class::Unsigned)

@@ -63,7 +63,7 @@ pub enum Error {
     /// The device has gone: its driver said so, or stopped answering.
     #[error("{device} is lost: {why}; tensors that lived only there are gone, all others stay usable")]
     DeviceLost {
-        /// The device.
+        /// The device that is gone.
         device: DeviceId,
         /// What the driver said.
         why: String,
@@ -71,11 +71,11 @@ pub enum Error {
     /// A kernel failed in a way that is not the program's fault.
     #[error("{op} failed on {device}: {why}")]
     Kernel {
-        /// The op.
+        /// The op whose kernel failed.
         op: &'static str,
         /// Where it ran.
         device: DeviceId,
-        /// What happened.
+        /// What happened, in the device's words.
         why: String,
     },
 }

@@ -37,7 +37,7 @@ impl Layout {
         Layout { shape, strides: held, offset, dense }
     }
 
-    /// The sizes.
+    /// The sizes of the dimensions.
     #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape

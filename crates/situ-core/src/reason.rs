@@ -48,7 +48,7 @@ pub enum ReasonOf<D, W> {
     Requested,
     /// The device that was asked for has no kernel for this op and dtype.
     NoKernel {
-        /// The op.
+        /// The op that has no kernel there.
         op: W,
         /// The dtype that has no kernel.
         dtype: DType,
@@ -88,7 +88,7 @@ pub enum ReasonOf<D, W> {
     },
     /// It must be where something else is: a variable's reads and writes run where the variable lives.
     Colocated {
-        /// With what.
+        /// What it stays with.
         with: W,
     },
     /// It is done sooner here, by the cost model.

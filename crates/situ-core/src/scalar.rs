@@ -37,7 +37,7 @@ macro_rules! scalars {
         }
 
         impl Scalar {
-            /// Its dtype.
+            /// The dtype whose element it is.
             pub const fn dtype(self) -> DType {
                 match self { $(Scalar::$variant(_) => DType::$variant,)* }
             }

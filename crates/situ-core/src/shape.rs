@@ -72,7 +72,7 @@ impl Shape {
         self.elements
     }
 
-    /// The sizes.
+    /// The sizes, outermost first.
     #[inline]
     pub fn dims(&self) -> &[usize] {
         &self.dims[..self.rank as usize]
@@ -257,7 +257,7 @@ impl fmt::Debug for Axes {
 pub struct TensorType {
     /// The element type.
     pub dtype: DType,
-    /// The sizes.
+    /// The sizes of its dimensions.
     pub shape: Shape,
 }
 

@@ -7,9 +7,9 @@ use crate::threads::Threads;
 /// The level and the threads that a primitive may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Exec<'a> {
-    /// The instructions.
+    /// The instructions that it may use.
     pub level: Level,
-    /// The threads.
+    /// The threads that it may use.
     pub threads: &'a Threads,
     /// Results of at least this many bytes are written past the caches: they would only push out what is in
     /// them.

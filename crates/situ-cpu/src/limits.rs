@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 /// The least of all limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Bytes.
+    /// Bytes that the process may hold.
     pub(crate) memory: Option<usize>,
     /// Processors that there is time for, rounded up: with time for one and a half, two threads work most of
     /// it.

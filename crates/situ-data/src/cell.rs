@@ -41,7 +41,7 @@ impl Part {
     }
 }
 
-/// One element.
+/// One element of a dataset, on its way through the stages.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     pub(crate) parts: SmallVec<[Part; 2]>,

@@ -37,7 +37,7 @@ impl Rng {
         Rng { key: mix(mix(seed.wrapping_add(STEP)) ^ stream.wrapping_mul(STEP)), drawn: 0 }
     }
 
-    /// Any number.
+    /// A number of 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.drawn += 1;
         mix(self.key.wrapping_add(self.drawn.wrapping_mul(STEP)))

@@ -62,7 +62,7 @@ pub(crate) struct Context {
 /// How many elements a dataset has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// So many.
+    /// Exactly so many elements.
     Known(usize),
     /// It never ends.
     Infinite,
@@ -92,7 +92,7 @@ impl Stream for Once {
 /// Elements pulled from a stream in lots and handed on one by one.
 pub(crate) struct Pulled {
     from: Box<dyn Stream>,
-    /// In reverse.
+    /// Elements that were pulled and not handed on, in reverse.
     ready: Vec<Item>,
     lot: usize,
 }

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 pub(crate) struct Threads(Vec<JoinHandle<()>>);
 
 impl Threads {
-    /// Starts one.
+    /// Starts a thread, which is joined when this is dropped.
     pub(crate) fn start(&mut self, context: &Context, body: impl FnOnce() + Send + 'static) -> Result<()> {
         let cores = context.cores.clone();
         let started = std::thread::Builder::new().name("situ-data".to_string()).spawn(move || {

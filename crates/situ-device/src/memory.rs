@@ -31,7 +31,7 @@ impl Block {
         Block { bytes, host: None, native }
     }
 
-    /// Its size.
+    /// Its size in bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -58,7 +58,7 @@ impl fmt::Debug for Block {
 /// Part of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
-    /// The block.
+    /// The block that it is a part of.
     pub block: &'a Block,
     /// Where it starts, in bytes; a multiple of the device's alignment.
     pub offset: usize,

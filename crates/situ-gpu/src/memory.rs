@@ -29,7 +29,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Its size.
+    /// Its size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -105,7 +105,7 @@ impl Stream {
         &self.context
     }
 
-    /// Its kernels.
+    /// The compiled kernels of the device.
     pub(crate) fn pipelines(&self) -> &Pipelines {
         &self.pipelines
     }

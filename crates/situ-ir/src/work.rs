@@ -35,9 +35,9 @@ impl WorkClass {
 /// The work of one op on given types.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Work {
-    /// Its sort.
+    /// The sort of work, by which devices have a speed.
     pub class: WorkClass,
-    /// Arithmetic operations.
+    /// Arithmetic operations, of its dtype.
     pub flops: f64,
     /// Bytes read and written.
     pub bytes: f64,

@@ -16,7 +16,7 @@ use situ_tensor::Tensor;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Activation {
-    /// Nothing.
+    /// The input as it is.
     #[default]
     Linear,
     /// max(x, 0).
@@ -49,7 +49,7 @@ pub enum Activation {
 const SELU: (f64, f64) = (1.050_700_987_355_480_5, 1.673_263_242_354_377_2);
 
 impl Activation {
-    /// Applies it.
+    /// The function of every element of `x`.
     #[track_caller]
     pub fn apply(self, x: &Tensor) -> Result<Tensor> {
         match self {

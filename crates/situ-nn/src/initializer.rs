@@ -25,9 +25,9 @@ use situ_tensor::{Tensor, constant, full};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Initializer {
-    /// All 0.
+    /// Every element is 0.
     Zeros,
-    /// All 1.
+    /// Every element is 1.
     Ones,
     /// All the same.
     Constant(f64),
@@ -40,14 +40,14 @@ pub enum Initializer {
     },
     /// The normal distribution.
     Normal {
-        /// Its mean.
+        /// The mean of the distribution.
         mean: f64,
         /// Its standard deviation.
         deviation: f64,
     },
     /// The normal distribution, with what is further than two deviations from the mean drawn again.
     TruncatedNormal {
-        /// Its mean.
+        /// The mean before the tails are cut off.
         mean: f64,
         /// Its standard deviation before it is cut.
         deviation: f64,

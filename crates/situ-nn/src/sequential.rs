@@ -40,7 +40,7 @@ struct Entry {
 }
 
 impl Sequential {
-    /// Without layers.
+    /// A model without layers, to add some to.
     pub fn new() -> Sequential {
         Sequential::default()
     }

@@ -18,11 +18,11 @@ pub enum Whereabouts {
     Auto,
 }
 
-/// One layer.
+/// What there is to know of one layer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SummaryRow {
-    /// Its name.
+    /// Its name in the model.
     pub name: String,
     /// What it is; empty where only its weights are known.
     pub kind: &'static str,
@@ -55,7 +55,7 @@ pub struct SummaryRow {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Its layers.
+    /// Its layers, in their order.
     pub rows: Vec<SummaryRow>,
     /// Bytes of weights on each device.
     pub bytes: BTreeMap<DeviceId, usize>,

@@ -71,7 +71,7 @@ pub struct Weight {
 pub struct Recipe<'a> {
     /// Its own name: `kernel`.
     pub name: &'a str,
-    /// Its sizes.
+    /// The sizes of the weight.
     pub shape: Shape,
     /// How it begins.
     pub initializer: Initializer,

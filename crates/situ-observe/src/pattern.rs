@@ -26,7 +26,7 @@ impl Pattern {
         Pattern { text: text.to_string() }
     }
 
-    /// Its text.
+    /// The text that it was made from.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -19,9 +19,9 @@ pub struct AnswerReason {
 /// A node's place and time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerNode {
-    /// Its id.
+    /// Its id in the cost graph.
     pub id: i64,
-    /// Its device.
+    /// The name of the device that it runs on.
     pub device: String,
     /// When it starts.
     pub start: f64,
@@ -34,7 +34,7 @@ pub struct AnswerNode {
     pub delta: Option<BTreeMap<String, f64>>,
 }
 
-/// A copy.
+/// A copy of an output from one device to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerTransfer {
     /// The node whose output it is.

@@ -57,9 +57,9 @@ pub struct CostGraph {
     /// Tensors that are held once on every device on which one of their users runs, in bytes.
     #[serde(default)]
     pub resident: BTreeMap<String, f64>,
-    /// The nodes.
+    /// The ops, in any order.
     pub nodes: Vec<Node>,
-    /// The edges.
+    /// Who reads whose output.
     #[serde(default)]
     pub edges: Vec<Edge>,
 }
@@ -77,9 +77,9 @@ pub struct GraphFile {
     /// See [`CostGraph::resident`].
     #[serde(default)]
     pub resident: BTreeMap<String, f64>,
-    /// The nodes.
+    /// The ops, in any order.
     pub nodes: Vec<Node>,
-    /// The edges.
+    /// Who reads whose output.
     #[serde(default)]
     pub edges: Vec<Edge>,
 }

@@ -55,7 +55,7 @@ pub enum PlaceError {
     /// A node that no device can run.
     #[error("{node} has a cost on none of the devices {}; give it one", devices.join(", "))]
     NoKernel {
-        /// The node.
+        /// The node that nothing can run.
         node: NodeName,
         /// The devices that there are.
         devices: Vec<String>,
@@ -66,7 +66,7 @@ pub enum PlaceError {
         if can.is_empty() { "no device".to_owned() } else { can.join(", ") }
     )]
     Request {
-        /// The node.
+        /// The node whose request can't be met.
         node: NodeName,
         /// What it asks for.
         asked: String,
@@ -78,7 +78,7 @@ pub enum PlaceError {
     Colocation {
         /// The group's label.
         group: String,
-        /// A member.
+        /// A member of the group.
         first: NodeName,
         /// The member that rules the rest out.
         second: NodeName,
@@ -101,7 +101,7 @@ pub enum PlaceError {
     /// An algorithm that was not done when the time was over, or that was stopped.
     #[error("{}", late(algorithm, *seconds))]
     Time {
-        /// The algorithm.
+        /// The algorithm that was asked.
         algorithm: String,
         /// The seconds that it was given; none where it was stopped.
         seconds: Option<f64>,
@@ -109,7 +109,7 @@ pub enum PlaceError {
     /// An algorithm that does not apply, or that there is not.
     #[error("{algorithm}: {why}")]
     Algorithm {
-        /// The algorithm.
+        /// The algorithm that was asked.
         algorithm: String,
         /// Why it gives no answer.
         why: String,

@@ -83,9 +83,9 @@ pub struct Link {
 /// Devices and links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The devices.
+    /// The devices that run nodes.
     pub devices: Vec<Device>,
-    /// The links.
+    /// The one-way links between them.
     #[serde(default)]
     pub links: Vec<Link>,
 }

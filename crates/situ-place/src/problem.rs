@@ -200,7 +200,7 @@ impl Problem {
         self.devices.len()
     }
 
-    /// A device.
+    /// A device, by its number.
     pub fn device(&self, device: DeviceIndex) -> &Device {
         &self.devices[device]
     }

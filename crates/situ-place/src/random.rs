@@ -1,6 +1,6 @@
 //! Random numbers for searches: seeded, the same on every machine.
 
-/// Splitmix64.
+/// Random numbers from a seed: Splitmix64.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

@@ -30,7 +30,7 @@ const REUSE: usize = 2;
 pub(crate) enum Class {
     /// Many small requests.
     Small,
-    /// Several requests.
+    /// Several requests of a middling size.
     Shared,
     /// One large request.
     Own,

@@ -39,7 +39,8 @@ impl Journal {
         }
     }
 
-    /// A fallback of which nothing else tells a recording: of data, and of ops inside of conditions and loops.
+    /// A fallback of which nothing else tells a recording: of data, and of ops inside of conditions and
+    /// loops.
     pub(crate) fn fell_back(
         &self,
         wanted: DeviceId,

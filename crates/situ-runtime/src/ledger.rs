@@ -67,7 +67,7 @@ impl Route {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Why.
+    /// Why it was copied, or that it fell back.
     pub cause: Cause,
     /// From where; for a fallback, the device that was asked for.
     pub from: DeviceId,
@@ -79,9 +79,9 @@ pub struct Entry {
     pub op: &'static str,
     /// The line of the program.
     pub location: Location,
-    /// How often.
+    /// How often it happened.
     pub count: u64,
-    /// Bytes together.
+    /// Bytes of all times together.
     pub bytes: u64,
     /// Seconds together: of copies as measured, of fallbacks as modelled.
     pub seconds: f64,
@@ -253,7 +253,7 @@ impl Ledger {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LedgerReport {
-    /// The entries.
+    /// The entries, the most bytes first.
     pub entries: Vec<Entry>,
 }
 

@@ -97,7 +97,7 @@ impl LogicalDevice {
             && self.growth == other.growth
     }
 
-    /// Its name.
+    /// The name that programs use: `GPU:0`.
     pub fn id(&self) -> DeviceId {
         self.id
     }

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, RwLock};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Notice {
-    /// What sort.
+    /// What it is about, so that a program can pick.
     pub topic: Topic,
-    /// The sentence.
+    /// What is said, in one sentence.
     pub text: String,
 }
 

@@ -47,7 +47,7 @@ pub struct MemoryInfo {
     pub limit: Option<usize>,
     /// The largest free piece among the reserved bytes.
     pub largest_free: usize,
-    /// Live allocations.
+    /// How many allocations are live.
     pub live: usize,
 }
 

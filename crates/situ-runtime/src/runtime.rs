@@ -90,7 +90,7 @@ static GLOBAL: OnceLock<Runtime> = OnceLock::new();
 /// The runtime that a tensor belongs to. Dereferences to it.
 #[derive(Debug)]
 pub enum Owner {
-    /// The process's.
+    /// The one of the process, which lives as long as it does.
     Process(&'static Runtime),
     /// One that was built, kept alive by this.
     Other(Runtime),

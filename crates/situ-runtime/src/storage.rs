@@ -81,7 +81,7 @@ impl DeviceTensor {
         self.dtype
     }
 
-    /// The sizes.
+    /// The sizes of its dimensions.
     pub fn shape(&self) -> &Shape {
         self.layout.shape()
     }

@@ -28,7 +28,7 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// The sum.
+    /// The sum over the axes; integers wrap.
     sum sum_keep Sum;
     /// The mean, of floats.
     mean mean_keep Mean;
@@ -36,7 +36,7 @@ reductions! {
     max max_keep Max;
     /// The smallest element; NaN if any is.
     min min_keep Min;
-    /// The product.
+    /// The product over the axes; integers wrap.
     prod prod_keep Prod;
     /// Whether any element holds.
     any any_keep Any;

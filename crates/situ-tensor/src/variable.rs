@@ -60,7 +60,7 @@ struct Cell {
 pub(crate) enum VariableLock<'v> {
     /// With others who only read it.
     Shared { _held: RwLockReadGuard<'v, ()> },
-    /// Alone.
+    /// Alone: it may be assigned.
     Exclusive { _held: RwLockWriteGuard<'v, ()> },
 }
 
@@ -219,7 +219,7 @@ impl Variable {
         self.0.dtype
     }
 
-    /// The sizes.
+    /// The sizes of its dimensions.
     pub fn shape(&self) -> &Shape {
         &self.0.shape
     }

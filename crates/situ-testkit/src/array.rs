@@ -5,7 +5,7 @@ use situ_core::{DType, Element, Scalar, Shape, with_element};
 /// Elements, wide enough for every dtype.
 #[derive(Clone, Debug)]
 pub enum Numbers {
-    /// Of floats.
+    /// Elements that are floats.
     Real(Vec<f64>),
     /// Of integers and bools.
     Whole(Vec<i128>),
@@ -18,7 +18,7 @@ pub struct Array {
     pub dtype: DType,
     /// The sizes, outermost first.
     pub dims: Vec<usize>,
-    /// The elements.
+    /// The elements, row-major.
     pub numbers: Numbers,
 }
 

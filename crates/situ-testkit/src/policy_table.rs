@@ -28,7 +28,7 @@ pub enum State {
 /// One rule, by example.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The rule.
+    /// The rule in words.
     pub rule: String,
     /// What it is of: `eager`, `function`, `data`, `move`.
     pub of: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Row {
     pub placement: Vec<String>,
     /// The fallback policies under which it holds.
     pub fallback: Vec<Policy>,
-    /// The devices.
+    /// The devices in sight, and the state of each.
     pub devices: Vec<(DeviceId, State)>,
     /// Those that may have it, in their order; none where it is an error.
     pub candidates: Vec<DeviceId>,

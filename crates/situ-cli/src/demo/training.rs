@@ -62,7 +62,7 @@ impl Scenario {
     }
 }
 
-/// The examples.
+/// The examples that every scenario trains on.
 #[derive(Debug)]
 pub(crate) struct Examples {
     features: Tensor,
@@ -91,7 +91,7 @@ impl Examples {
     }
 }
 
-/// One training.
+/// What one scenario's training came to.
 #[derive(Debug, Serialize)]
 pub(crate) struct Training {
     pub(crate) plan: &'static str,

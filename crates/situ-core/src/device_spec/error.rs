@@ -89,7 +89,7 @@ pub enum SpecError {
     /// A spec lacks fields that an operation needs.
     #[error("device name {}: {purpose} needs its {}", Quoted(&.spec.to_string()), Listed(.missing))]
     Incomplete {
-        /// The spec.
+        /// The spec that lacks them.
         spec: Box<DeviceSpec>,
         /// What was to be done with it.
         purpose: &'static str,

@@ -22,7 +22,7 @@ const TASK: usize = 1 << 20;
 const PARTS: usize = 8;
 const MOST: usize = 8 << 20;
 
-/// The cuts.
+/// How images and filters are cut into tasks.
 #[derive(Clone, Copy, Debug)]
 struct Cuts {
     /// Channels, elements of windows, and places that are multiplied at a time.

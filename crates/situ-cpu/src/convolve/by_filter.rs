@@ -19,19 +19,19 @@ use std::ops::Add;
 /// Images, the gradient by the result, and where the gradient by the filters goes. Strides are in elements.
 #[derive(Clone, Copy, Debug)]
 pub struct ByFilter<T> {
-    /// Images.
+    /// How many images there are.
     pub batch: usize,
     /// Groups of channels.
     pub groups: usize,
     /// Channels of a group that filters take, and that they make.
     pub taken: usize,
-    /// See `taken`.
+    /// Channels of a group that filters make.
     pub made: usize,
     /// How windows lie on the images.
     pub axes: [Axis; 2],
     /// Images, their height and width, and their strides by image, channel, row and column.
     pub images: *const T,
-    /// See `images`.
+    /// Height and width of an image.
     pub size: [usize; 2],
     /// See `images`.
     pub image_strides: [usize; 4],

@@ -24,9 +24,9 @@ pub(super) struct Pixels<T> {
     pub(super) table: *const [isize; 2],
     pub(super) elements: usize,
     pub(super) beside: bool,
-    /// Filters.
+    /// The filters' elements.
     pub(super) weights: *const T,
-    /// Channels.
+    /// How many channels there are.
     pub(super) channels: usize,
     /// Where results go, from one pixel to the next, and how many there are.
     pub(super) out: *mut T,

@@ -17,17 +17,17 @@ use std::ops::Range;
 /// Images, filters, and where the results go. Strides are in elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Correlation<'a, T> {
-    /// Images.
+    /// How many images there are.
     pub batch: usize,
     /// Groups of channels.
     pub groups: usize,
     /// Channels of a group that are taken, and that are made.
     pub taken: usize,
-    /// See `taken`.
+    /// Channels of a group that are made.
     pub made: usize,
     /// Images, their height and width, and their strides by image, channel, row and column.
     pub images: *const T,
-    /// See `images`.
+    /// Height and width of an image.
     pub size: [usize; 2],
     /// See `images`.
     pub image_strides: [usize; 4],

@@ -10,7 +10,7 @@ pub(super) struct Region {
     pub(super) origin: [isize; 2],
     /// Its height and width.
     pub(super) extent: [usize; 2],
-    /// Its channels.
+    /// How many channels it has.
     pub(super) channels: usize,
     /// From one channel, row and column to the next.
     pub(super) strides: [usize; 3],

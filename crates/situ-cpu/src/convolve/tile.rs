@@ -26,7 +26,7 @@ pub(super) struct Tile<T> {
     pub(super) distance: isize,
     /// Distances to be added to all rows, one for each step.
     pub(super) table: *const isize,
-    /// Steps.
+    /// Steps of the sum: products that an element of the tile is made of.
     pub(super) depth: usize,
     /// The panel: `depth` rows of one or two registers.
     pub(super) panel: *const T,

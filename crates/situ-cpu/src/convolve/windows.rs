@@ -7,7 +7,7 @@ use std::ops::Range;
 /// `i · step + offset + k · dilation`; outside of the image it is zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// Places.
+    /// How many places the window takes.
     pub places: usize,
     /// The window's elements.
     pub window: usize,

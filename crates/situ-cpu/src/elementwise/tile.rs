@@ -28,7 +28,7 @@ pub trait Map1<A: Copy>: Copy {
     const CHEAP: bool = true;
     /// The function with these parameters.
     fn new(params: Params) -> Self;
-    /// Its value.
+    /// The function's value for one element.
     fn eval<I: Isa>(self, a: A) -> Self::Out;
     /// Writes the values of the first elements where a level has a way of its own for many of them; says how
     /// many those are.
@@ -50,7 +50,7 @@ pub trait Map2<A: Copy, B: Copy>: Copy + Default {
     type Out: Copy;
     /// Whether it is so cheap that a few elements are best done one by one.
     const CHEAP: bool = true;
-    /// Its value.
+    /// The function's value for a pair of elements.
     fn eval<I: Isa>(self, a: A, b: B) -> Self::Out;
     /// Whether the value does not exist.
     #[inline(always)]

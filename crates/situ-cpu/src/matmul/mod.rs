@@ -121,7 +121,7 @@ pub const SINGLE: &[Offsets] = &[Offsets { a: 0, b: 0 }];
 /// What happens to every element last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
-    /// Nothing.
+    /// Elements stay as they are.
     #[default]
     None,
     /// What is below zero becomes zero; NaN stays.

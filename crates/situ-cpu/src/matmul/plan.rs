@@ -12,7 +12,7 @@
 /// Where the micro-kernel finds an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packing {
-    /// In place.
+    /// In place, where the operand lies.
     Direct,
     /// In panels that the task packs for itself.
     InTask,
@@ -29,7 +29,7 @@ pub(super) enum MatrixOrder {
     RowMajor,
     /// Along a column they are contiguous.
     ColumnMajor,
-    /// Neither.
+    /// Neither rows nor columns are.
     Strided,
 }
 
@@ -80,7 +80,7 @@ impl Inputs {
     }
 }
 
-/// A plan.
+/// How a product is cut into tiles and tasks, and where its operands are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GemmPlan {
     /// Steps of k summed in registers before the output is touched.

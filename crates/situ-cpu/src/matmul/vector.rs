@@ -61,7 +61,7 @@ pub(super) trait Transpose: Vector {
 
 /// The types that have a tiled kernel: floats, and i32 for groups of integers.
 pub(super) trait Float: Copy + Send + Sync + Default + 'static {
-    /// 1.
+    /// One, as a number of this type.
     const ONE: Self;
 }
 

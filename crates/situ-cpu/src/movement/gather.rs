@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An integer that counts along an axis.
 pub trait Index: Copy + Send + Sync + 'static {
-    /// Its value.
+    /// The index as a number of one type for all.
     fn value(self) -> i64;
     /// Where it points, unless that is before the start of everything.
     #[inline(always)]
@@ -33,9 +33,9 @@ impl Index for i64 {
 /// An index that is not one of the axis, and its position among the indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange {
-    /// Its position.
+    /// Its position among the indices.
     pub position: usize,
-    /// Its value.
+    /// The index itself.
     pub value: i64,
 }
 

@@ -10,7 +10,7 @@ use crate::exec::Exec;
 pub struct Source<'a> {
     /// The first element.
     pub start: *const u8,
-    /// The sizes.
+    /// The sizes of its dimensions.
     pub shape: &'a [usize],
     /// The distance between neighbours along each axis.
     pub strides: &'a [isize],

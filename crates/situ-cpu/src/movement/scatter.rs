@@ -14,7 +14,7 @@ const MOST_RANGES: usize = 16;
 
 /// A number that can be added up. Integers wrap.
 pub trait Summand: Copy + Send + Sync + 'static {
-    /// The sum.
+    /// The sum of two; integers wrap.
     fn plus(self, other: Self) -> Self;
 }
 

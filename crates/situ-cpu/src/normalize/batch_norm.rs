@@ -20,19 +20,19 @@ const ROWS: usize = 1024;
 pub struct BatchNorm<T> {
     /// Elements before the channels' axis.
     pub outer: usize,
-    /// Channels.
+    /// How many channels there are: each has a mean and a variance.
     pub channels: usize,
     /// Elements behind the channels' axis.
     pub inner: usize,
     /// Added to the variance.
     pub epsilon: f64,
-    /// The input.
+    /// What is to be normalised.
     pub x: *const T,
     /// One number per channel.
     pub scale: *const T,
     /// One number per channel.
     pub shift: *const T,
-    /// The result.
+    /// Where the normalised elements go.
     pub y: *mut T,
     /// The mean of each channel.
     pub mean: *mut T,

@@ -36,9 +36,9 @@ pub unsafe fn cross_entropy<T: Float>(
 /// A label that is no class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadLabel {
-    /// The row.
+    /// The row that has the label.
     pub row: usize,
-    /// The label.
+    /// The label, which is no class.
     pub label: i64,
 }
 

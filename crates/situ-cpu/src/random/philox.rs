@@ -47,7 +47,7 @@ impl Stream {
 
 /// How a block becomes elements.
 pub(super) trait Draw: Copy + Sync {
-    /// An element.
+    /// The type of an element.
     type Out: Copy;
     /// The elements of one block: an array of them.
     type Block: Copy + AsRef<[Self::Out]>;

@@ -14,7 +14,7 @@ pub(super) struct Fields {
 
 /// A field that is not what it was asked to be.
 pub(super) struct FieldError {
-    /// Its number.
+    /// The number of its row.
     pub(super) row: usize,
     pub(super) field: String,
     /// What it is not.

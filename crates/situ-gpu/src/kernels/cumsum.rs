@@ -57,7 +57,7 @@ enum Stage {
     Pieces,
     /// The sum of the pieces before each.
     Before,
-    /// Every element.
+    /// Every element, with the sum of the pieces before it.
     Elements,
 }
 

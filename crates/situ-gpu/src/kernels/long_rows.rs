@@ -26,7 +26,7 @@ pub(super) enum Numbers {
     Exponents,
     /// The mean, and the sum of squared distances from it.
     Moments,
-    /// One sum.
+    /// One sum for each cut.
     Sums,
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct Kernel {
     pub(crate) launch: LaunchFn,
     /// Whether input number `usize` may have this layout.
     pub(crate) accepts: fn(&Op, usize, &Layout) -> bool,
-    /// Scratch bytes.
+    /// Bytes of scratch memory that a launch needs.
     pub(crate) workspace: WorkspaceFn,
 }
 

@@ -31,7 +31,7 @@ pub(super) fn is_apart(pool: &Pool2d) -> bool {
     is_small(pool) && apart(0) && apart(1) && window.stride[0].saturating_mul(window.stride[1]) <= SMALL
 }
 
-/// Pooling itself.
+/// Pooling forwards, by strips.
 pub(super) fn forward(
     run: &Run<'_>,
     pool: &Pool2d,

@@ -118,7 +118,7 @@ fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[Tenso
 /// What a round reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum From {
-    /// The input.
+    /// The op's input.
     Input,
     /// Partial results in the type of the input, bools as words.
     Partial,

@@ -28,7 +28,7 @@ pub trait Elementwise {
 pub struct Kept([OnceLock<Arc<Compiled>>; DType::ALL.len()]);
 
 impl Kept {
-    /// Nothing yet.
+    /// One that has compiled nothing yet.
     pub const fn new() -> Kept {
         Kept([const { OnceLock::new() }; DType::ALL.len()])
     }

@@ -74,7 +74,7 @@ pub trait Builder {
 pub struct Application<'a, V> {
     /// The op's inputs.
     pub inputs: &'a [V],
-    /// Its outputs.
+    /// The values that it gave.
     pub outputs: &'a [V],
     /// The gradient of the result by each output; `None` where nothing depends on it.
     pub upstream: &'a [Option<V>],

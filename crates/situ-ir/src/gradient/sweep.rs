@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct ValueId {
     /// The step that made it.
     pub step: u32,
-    /// Which output.
+    /// Which output of the step.
     pub output: u32,
 }
 
@@ -52,7 +52,7 @@ impl Made {
 /// One step of a history.
 #[derive(Clone, Debug)]
 pub struct Recorded<V> {
-    /// How.
+    /// How its outputs were made.
     pub made: Made,
     /// What it read.
     pub inputs: SmallVec<[V; 3]>,

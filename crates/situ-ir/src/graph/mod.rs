@@ -43,7 +43,7 @@ impl fmt::Debug for NodeId {
 /// One output of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value {
-    /// The node.
+    /// The node that gives it.
     pub node: NodeId,
     /// Which of its outputs. A condition may have any number of them.
     pub output: u32,
@@ -166,7 +166,7 @@ impl fmt::Display for Source {
 /// One op of the traced program, as it was before a pass joined it with others.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Its name.
+    /// The name of the op.
     pub op: &'static str,
     /// The type of its first output.
     pub ty: TensorType,
@@ -251,7 +251,7 @@ impl Graph {
         self.nodes.iter().enumerate().map(|(i, node)| (NodeId(i as u32), node))
     }
 
-    /// One node.
+    /// A node, by its number.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }

@@ -18,7 +18,7 @@ pub enum Attribute {
     Real(Real),
     /// One element of a dtype.
     Scalar(Scalar),
-    /// A dtype.
+    /// A dtype, by its name.
     DType(DType),
     /// Whole numbers: a shape, axes, steps.
     List(Vec<i128>),
@@ -71,7 +71,7 @@ from! {
 pub struct Attributes(Vec<(&'static str, Attribute)>);
 
 impl Attributes {
-    /// None.
+    /// The attributes of an op that has none.
     pub fn none() -> Attributes {
         Attributes::default()
     }
@@ -151,7 +151,7 @@ impl Given {
         }
     }
 
-    /// A float.
+    /// Takes a float.
     pub fn real(&mut self, name: &str) -> Result<Real> {
         match self.need(name, &Attribute::Real(Real(0.0)))? {
             Attribute::Real(value) => Ok(value),
@@ -172,7 +172,7 @@ impl Given {
         }
     }
 
-    /// A dtype.
+    /// Takes a dtype.
     pub fn dtype(&mut self, name: &str) -> Result<DType> {
         match self.need(name, &Attribute::DType(DType::F32))? {
             Attribute::DType(dtype) => Ok(dtype),
@@ -196,7 +196,7 @@ impl Given {
         }
     }
 
-    /// A shape.
+    /// Takes a shape.
     pub fn shape(&mut self, name: &str) -> Result<Shape> {
         Shape::new(&self.list::<usize>(name)?)
     }

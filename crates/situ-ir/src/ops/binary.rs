@@ -34,7 +34,7 @@ macro_rules! binary_table {
 
             const NAMES: &'static [&'static str] = &[$($name),*];
 
-            /// Its name.
+            /// Its name in graphs, errors and tables.
             #[inline]
             pub const fn name(self) -> &'static str {
                 match self { $(BinaryKind::$kind => $name),* }
@@ -88,11 +88,11 @@ binary_table! {
     Greater "greater" Order Elementwise 1;
     /// a ≥ b
     GreaterEqual "greater_equal" Order Elementwise 1;
-    /// Both.
+    /// Whether both hold.
     And "logical_and" Logic Elementwise 1;
-    /// Either.
+    /// Whether either holds, or both.
     Or "logical_or" Logic Elementwise 1;
-    /// Exactly one.
+    /// Whether exactly one holds.
     Xor "logical_xor" Logic Elementwise 1;
 }
 
@@ -111,7 +111,7 @@ impl BinaryKind {
 /// A function of each pair of elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Binary {
-    /// The function.
+    /// The function of each pair.
     pub kind: BinaryKind,
 }
 

@@ -22,7 +22,7 @@ pub struct Conv2d {
 pub struct ConvSizes {
     /// What it takes.
     pub input: Image,
-    /// The filters.
+    /// The filters' shape, taken apart.
     pub filter: Filter,
     /// What it gives.
     pub output: Image,
@@ -153,7 +153,7 @@ fn by_both<B: Builder>(
 /// The gradient of a convolution by its images; inputs are the gradient by its result, and the filters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Conv2dByInput {
-    /// The convolution.
+    /// The convolution whose gradient it is.
     pub conv: Conv2d,
     /// Height and width of its images.
     pub size: [usize; 2],
@@ -230,7 +230,7 @@ impl Rule for Conv2dByInput {
 /// The gradient of a convolution by its filters; inputs are the images, and the gradient by its result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Conv2dByFilter {
-    /// The convolution.
+    /// The convolution whose gradient it is.
     pub conv: Conv2d,
     /// Height and width of its filters.
     pub size: [usize; 2],

@@ -8,7 +8,7 @@ use situ_core::{DType, Error, Result, TensorType};
 /// Each element with all before it along an axis added up; integers wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Cumsum {
-    /// The axis.
+    /// The axis along which is summed.
     pub axis: u8,
     /// Whether an element is left out of its own sum, so that the first is 0.
     pub exclusive: bool,

@@ -13,7 +13,7 @@ use situ_core::{DType, Error, Real, Result, TensorType};
 pub struct Dropout {
     /// How likely an element becomes zero.
     pub rate: Real,
-    /// The seed.
+    /// The seed of its random numbers.
     pub seed: u64,
     /// The stream of that seed.
     pub stream: u64,

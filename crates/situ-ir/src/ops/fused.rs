@@ -24,7 +24,7 @@ impl Register {
 /// One step of a fused program, on registers made before it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Step {
-    /// A constant.
+    /// A number that every element has.
     Constant(Scalar),
     /// A function of one register.
     Unary(Unary, Register),
@@ -32,7 +32,7 @@ pub enum Step {
     Binary(Binary, Register, Register),
     /// The second register where the first holds, else the third.
     Where(Register, Register, Register),
-    /// A conversion.
+    /// A conversion to another dtype.
     Cast(Cast, Register),
 }
 

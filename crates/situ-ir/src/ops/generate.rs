@@ -8,7 +8,7 @@ use situ_core::{DType, Error, Result, Scalar, Shape, TensorType};
 /// Every element the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Fill {
-    /// The shape.
+    /// The shape of the result.
     pub shape: Shape,
     /// The value, which gives the dtype.
     pub value: Scalar,
@@ -54,7 +54,7 @@ pub struct Range {
     pub start: Scalar,
     /// The difference of neighbours.
     pub step: Scalar,
-    /// How many.
+    /// How many elements there are.
     pub count: usize,
 }
 
@@ -98,11 +98,11 @@ impl Rule for Range {
 /// Ones on the diagonal, zeros elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Eye {
-    /// Rows.
+    /// How many rows there are.
     pub rows: usize,
-    /// Columns.
+    /// How many columns there are.
     pub columns: usize,
-    /// The dtype.
+    /// The dtype of the result.
     pub dtype: DType,
 }
 

@@ -40,7 +40,7 @@ fn spliced(
 /// place of that axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Gather {
-    /// The axis.
+    /// The axis that indices count along.
     pub axis: u8,
 }
 
@@ -100,7 +100,7 @@ impl Rule for Gather {
 /// repeat; they are added in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ScatterAdd {
-    /// The axis.
+    /// The axis that indices count along.
     pub axis: u8,
 }
 

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 /// Joins tensors along an existing axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Concat {
-    /// The axis.
+    /// The axis along which tensors are joined.
     pub axis: u8,
 }
 

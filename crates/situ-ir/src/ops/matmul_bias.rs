@@ -9,7 +9,7 @@ use situ_core::{Error, Result, TensorType};
 /// `activation(a · b + bias)`; inputs are a, b and the bias, which runs along the last axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MatmulBias {
-    /// The product.
+    /// The product that the bias is added to.
     pub matmul: Matmul,
     /// What is applied to each element of the sum, which must keep its dtype.
     pub activation: Option<Unary>,

@@ -79,12 +79,12 @@ macro_rules! ops {
         pub enum OpKind { $($variant),* }
 
         impl OpKind {
-            /// Every family.
+            /// Every family of ops.
             pub const ALL: &'static [OpKind] = &[$(OpKind::$variant),*];
         }
 
         impl Op {
-            /// Its family.
+            /// The family that it belongs to.
             #[inline]
             pub fn kind(&self) -> OpKind {
                 match self { $(Op::$variant(_) => OpKind::$variant),* }

@@ -112,7 +112,7 @@ impl Rule for Pool2d {
 /// a window, the first one has it all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pool2dByInput {
-    /// The pooling.
+    /// The pooling whose gradient it is.
     pub pool: Pool2d,
 }
 

@@ -18,14 +18,14 @@ pub enum Distribution {
     },
     /// The normal distribution; floats.
     Normal {
-        /// Its mean.
+        /// The mean of the distribution.
         mean: Real,
         /// Its standard deviation.
         deviation: Real,
     },
     /// True, or 1, with probability `p`; bool, floats or integers.
     Bernoulli {
-        /// The probability.
+        /// The probability of true, or 1.
         p: Real,
     },
     /// The numbers from 0 to n − 1 in random order; i32 or i64.
@@ -41,9 +41,9 @@ pub struct Random {
     pub seed: u64,
     /// Which of the seed's streams: each draw of a program takes the next.
     pub stream: u64,
-    /// The shape.
+    /// The shape of the result.
     pub shape: Shape,
-    /// The dtype.
+    /// The dtype of the result.
     pub dtype: DType,
 }
 

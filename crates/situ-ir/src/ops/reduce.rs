@@ -44,7 +44,7 @@ impl ReduceKind {
         ReduceKind::ArgMin,
     ];
 
-    /// Its name.
+    /// Its name in graphs, errors and tables.
     pub const fn name(self) -> &'static str {
         match self {
             ReduceKind::Sum => "sum",
@@ -64,7 +64,7 @@ impl ReduceKind {
 /// them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Reduce {
-    /// To what.
+    /// What elements are reduced to.
     pub kind: ReduceKind,
     /// Over which axes; an empty set reduces nothing and copies.
     pub axes: Axes,

@@ -14,7 +14,7 @@ pub type Outputs = SmallVec<[TensorType; 1]>;
 /// Whether an op only looks at its input differently. No kernel runs then, and nothing is placed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Viewing {
-    /// It computes.
+    /// Its result is computed, into memory of its own.
     Never,
     /// Whatever strides its input has.
     Always,
@@ -34,7 +34,7 @@ pub enum Read {
 /// One of the ops that a joined op stands for. Each makes one tensor.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The op.
+    /// The op that it stands for.
     pub op: Op,
     /// What it reads.
     pub reads: Vec<Read>,

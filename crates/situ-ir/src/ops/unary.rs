@@ -29,7 +29,7 @@ macro_rules! unary_table {
 
             const NAMES: &'static [&'static str] = &[$($name),*];
 
-            /// Its name.
+            /// Its name in graphs, errors and tables.
             #[inline]
             pub const fn name(self) -> &'static str {
                 match self { $(UnaryKind::$kind => $name),* }
@@ -105,15 +105,15 @@ unary_table! {
     Softplus "softplus" Floats Transcendental 28 activation;
     /// The error function.
     Erf "erf" Floats Transcendental 20;
-    /// Rounds down.
+    /// The largest integer that is not above it.
     Floor "floor" Floats Elementwise 1;
-    /// Rounds up.
+    /// The smallest integer that is not below it.
     Ceil "ceil" Floats Elementwise 1;
     /// Rounds to the nearest, ties to even.
     Round "round" Floats Elementwise 1;
     /// Clamps to [low, high]; NaN stays NaN.
     Clip "clip" Numbers Elementwise 2 activation;
-    /// Logical not.
+    /// Whether it does not hold.
     Not "logical_not" Bools Elementwise 1;
     /// Whether it is NaN, as bool.
     IsNan "is_nan" Floats Elementwise 1;
@@ -146,7 +146,7 @@ fn encloses(dtype: DType, low: f64, high: f64) -> bool {
 /// A function of each element. `params` are leaky_relu's slope, elu's alpha, clip's low and high.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Unary {
-    /// The function.
+    /// The function of each element.
     pub kind: UnaryKind,
     /// Its parameters; zero where it has none.
     pub params: [Real; 2],

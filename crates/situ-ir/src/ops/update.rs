@@ -43,7 +43,7 @@ pub enum UpdateKind {
 /// of this step from 1 on), and the state; outputs the new parameter and the new state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Update {
-    /// How.
+    /// How the step is made from the gradient.
     pub kind: UpdateKind,
     /// Part of the parameter that is taken off.
     pub decay: Real,

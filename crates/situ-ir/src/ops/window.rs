@@ -16,7 +16,7 @@ pub enum Format {
 /// An image's shape, taken apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Image {
-    /// Images.
+    /// How many images there are.
     pub batch: usize,
     /// Numbers at each pixel.
     pub channels: usize,

@@ -10,7 +10,7 @@ use crate::graph::{Content, Graph, NodeId, Value};
 use crate::ops::{BinaryKind, CrossEntropy, Op, Reduce, ReduceKind, Reshape, Unary, UnaryKind};
 use situ_core::{Axes, Result, Shape};
 
-/// Finds cross-entropies.
+/// Finds cross-entropies that are written op by op, and makes one op of each.
 pub fn run(graph: &Graph, _: &mut Context<'_>) -> Result<(Graph, Report)> {
     let mut report = Report::new("cross_entropy");
     let graph = rewrite(graph, &mut Find, &mut report, "")?;

@@ -10,7 +10,7 @@ pub struct Note {
     pub node: NodeId,
     /// The blocks in which it stands: empty, or such as `%5/then/`.
     pub within: String,
-    /// Its op.
+    /// The op of that node.
     pub op: &'static str,
     /// Where it was called.
     pub source: Source,
@@ -31,7 +31,7 @@ impl fmt::Display for Note {
 /// What one pass did to one graph.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The pass.
+    /// The pass, by its name.
     pub pass: &'static str,
     /// What it changed.
     pub did: Vec<Note>,

@@ -22,7 +22,7 @@ pub struct Activate {
 named!(Activate);
 
 impl Activate {
-    /// That activation.
+    /// A layer that applies that activation.
     #[track_caller]
     pub fn new(activation: Activation) -> Activate {
         Activate { activation, identity: Identity::of_caller() }

@@ -25,7 +25,7 @@ impl Default for Flatten {
 }
 
 impl Flatten {
-    /// Makes one.
+    /// A layer that keeps the batch, and joins all other axes.
     #[track_caller]
     pub fn new() -> Flatten {
         Flatten(Identity::of_caller())

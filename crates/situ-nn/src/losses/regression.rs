@@ -18,7 +18,7 @@ macro_rules! of_differences {
         }
 
         impl $name {
-            /// Makes one.
+            /// The loss, which runs in the scope around this call.
             #[track_caller]
             pub fn new() -> $name {
                 $name(Site::of_caller())

@@ -22,7 +22,7 @@ use situ_tensor::{Tensor, zeros};
 pub struct Accuracy;
 
 impl Accuracy {
-    /// Makes one.
+    /// The metric, under the name `accuracy`.
     pub fn new() -> Accuracy {
         Accuracy
     }
@@ -75,7 +75,7 @@ impl Metric for Accuracy {
 pub struct SparseAccuracy;
 
 impl SparseAccuracy {
-    /// Makes one.
+    /// The metric, under the name `accuracy`.
     pub fn new() -> SparseAccuracy {
         SparseAccuracy
     }

@@ -75,7 +75,7 @@ pub struct AdamW {
     pub beta2: f64,
     /// Added to the root of the corrected mean square.
     pub epsilon: f64,
-    /// Weight decay.
+    /// Weight decay: what a step takes away of a weight is this, times the rate, times the weight.
     pub decay: f64,
     /// What is done to gradients first.
     pub clip: Clip,

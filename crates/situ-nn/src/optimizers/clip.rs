@@ -11,7 +11,7 @@ use situ_tensor::Tensor;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Clip {
-    /// No limit.
+    /// Gradients are left as they are.
     #[default]
     None,
     /// Every element to the range from −limit to limit.

@@ -28,7 +28,7 @@ pub struct Sgd {
 }
 
 impl Sgd {
-    /// Without momentum.
+    /// Gradient descent without momentum, at a rate.
     pub fn new(rate: impl Into<Schedule>) -> Sgd {
         Sgd { rate: rate.into(), momentum: 0.0, nesterov: false, decay: 0.0, clip: Clip::None }
     }

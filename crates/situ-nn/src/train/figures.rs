@@ -22,7 +22,7 @@ impl Figures {
         self.values.get(place).copied()
     }
 
-    /// The loss.
+    /// The loss, which is the first of the figures; NaN where there are none.
     pub fn loss(&self) -> f64 {
         self.values.first().copied().unwrap_or(f64::NAN)
     }

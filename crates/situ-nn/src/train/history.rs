@@ -3,7 +3,7 @@
 use super::Figures;
 use std::time::Duration;
 
-/// One epoch.
+/// What one epoch came to.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Epoch {

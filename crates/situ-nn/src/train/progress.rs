@@ -22,7 +22,7 @@ pub enum Progress {
     Bar,
     /// A line after each epoch.
     Lines,
-    /// Nothing.
+    /// Nothing is written.
     Silent,
 }
 

@@ -168,7 +168,7 @@ impl<M: Model + 'static> Trainer<M> {
         Ok(Trainer { state })
     }
 
-    /// The model.
+    /// The model that is trained.
     pub fn model(&self) -> Result<&M> {
         match &self.state {
             State::Waiting(parts) => Ok(&parts.model),

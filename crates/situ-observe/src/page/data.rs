@@ -1,7 +1,7 @@
 //! A record as JSON for the page: what the scripts draw, in few bytes.
 //!
-//! Times are whole nanoseconds, but for those of plans, which are as the record has them. What there may be ten thousands of are rows of numbers, with text that
-//! repeats given by its place in `texts`.
+//! Times are whole nanoseconds, but for those of plans, which are as the record has them. What there may be
+//! ten thousands of are rows of numbers, with text that repeats given by its place in `texts`.
 
 use super::copies::{self, Line};
 use super::graph;

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The most gaps of one device that are kept; the longest are.
 const MOST: usize = 400;
 
-/// One gap.
+/// A time in which a device stood still.
 #[derive(Serialize, Debug, PartialEq)]
 pub(super) struct Gap {
     pub(super) device: usize,

@@ -53,7 +53,7 @@ pub enum Clock {
 /// Launches that a device ran and timed as one.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PassRecord {
-    /// The device.
+    /// The device that ran them.
     pub device: usize,
     /// When the first of them began.
     pub start: f64,
@@ -68,10 +68,10 @@ pub struct PassRecord {
 /// One kernel that ran.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Launch {
-    /// The op.
+    /// The op that it is for.
     #[serde(flatten)]
     pub op: OpRef,
-    /// Where.
+    /// The device that ran it.
     pub device: usize,
     /// Which of the plan's lanes; 0 for eager ops.
     pub lane: usize,
@@ -128,9 +128,9 @@ pub struct Copy {
     pub from: usize,
     /// The device it reached.
     pub to: usize,
-    /// How much.
+    /// How many bytes were copied.
     pub bytes: u64,
-    /// Why.
+    /// Why they were copied.
     pub cause: CopyCause,
     /// The call that it was part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -154,7 +154,7 @@ pub struct Copy {
 /// A lane that stood still.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wait {
-    /// The call.
+    /// The call that stood still.
     pub call: usize,
     /// The node whose launch or copy had to wait.
     pub node: usize,
@@ -164,16 +164,16 @@ pub struct Wait {
     pub device: usize,
     /// Which of the plan's lanes.
     pub lane: usize,
-    /// From when.
+    /// From when it stood still.
     pub start: f64,
-    /// Until when.
+    /// Until when it stood still.
     pub end: f64,
 }
 
 /// An op that ran by itself, wherever the same line ran it with the same types on the same device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EagerOp {
-    /// The op.
+    /// The op's name.
     pub op: String,
     /// The names around its call.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -187,7 +187,7 @@ pub struct EagerOp {
     pub requested: String,
     /// Where it ran.
     pub device: usize,
-    /// Why there.
+    /// Why it ran there.
     pub reason: Reason,
     /// The line of the program.
     pub source: String,
@@ -205,9 +205,9 @@ impl EagerOp {
 /// The memory of a device at one moment.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemorySample {
-    /// When.
+    /// When it was seen.
     pub time: f64,
-    /// The device.
+    /// The device whose memory it is.
     pub device: usize,
     /// Bytes of live tensors and arenas.
     pub in_use: u64,

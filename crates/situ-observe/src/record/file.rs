@@ -43,13 +43,13 @@ impl Record {
         })
     }
 
-    /// As JSON.
+    /// The record as JSON, as a file has it.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self)
             .unwrap_or_else(|_| unreachable!("a record is plain data with names as keys"))
     }
 
-    /// From JSON.
+    /// Reads a record from JSON, and checks it.
     pub fn from_json(text: &str) -> Result<Record> {
         let wrong = |place: String, why: String| Error::file("the record", place, why, HELP);
         let at = |error: &serde_json::Error| format!("line {}, column {}", error.line(), error.column());

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A function that was compiled again, for another signature.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Retrace {
-    /// When.
+    /// When it was compiled.
     pub time: f64,
     /// The function: its name, or the line that made it.
     pub function: String,
@@ -22,7 +22,7 @@ pub struct Retrace {
 /// A function that was placed anew.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Replacement {
-    /// When.
+    /// When it was placed anew.
     pub time: f64,
     /// The function: its name, or the line that made it.
     pub function: String,
@@ -37,7 +37,7 @@ pub struct Replacement {
 /// An op that did not run where it was asked to.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Fallback {
-    /// The op.
+    /// The op that ran elsewhere.
     pub op: String,
     /// The names around its call.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -46,7 +46,7 @@ pub struct Fallback {
     pub wanted: String,
     /// The device that ran it.
     pub device: usize,
-    /// Why.
+    /// Why it ran elsewhere, in words.
     pub reason: String,
     /// How often it ran there.
     pub count: u64,
@@ -144,7 +144,7 @@ impl Finding {
 /// Another plan that a finding holds for.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Elsewhere {
-    /// The plan.
+    /// The plan that it is in.
     pub plan: usize,
     /// Seconds that it would save there at each call.
     pub gain_seconds: f64,

@@ -14,7 +14,7 @@ pub struct OpTotal {
     pub source: String,
     /// How often it ran.
     pub count: u64,
-    /// Seconds together.
+    /// Seconds of all of its launches together.
     pub seconds: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Building a problem from a program, by numbers instead of names. Every check of a cost graph is in `checks`.
+//! Building a problem from a program, by numbers instead of names. Every check of a cost graph is in
+//! `checks`.
 
 mod checks;
 mod copies;

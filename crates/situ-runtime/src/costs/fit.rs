@@ -11,16 +11,16 @@ pub struct Sample {
     pub what: String,
     /// The number of its class in [`WorkClass::ALL`].
     pub class: usize,
-    /// Its operations.
+    /// The arithmetic operations of the op.
     pub flops: f64,
-    /// Its bytes.
+    /// The bytes that the op reads and writes.
     pub bytes: f64,
     /// What it took.
     pub seconds: f64,
 }
 
 impl Sample {
-    /// Its class.
+    /// The sort of work that was measured.
     pub fn class(&self) -> WorkClass {
         WorkClass::ALL[self.class.min(WorkClass::ALL.len() - 1)]
     }

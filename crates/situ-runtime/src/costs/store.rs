@@ -64,7 +64,7 @@ fn file(folder: &Path, description: &Description) -> PathBuf {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Ignored {
-    /// Its file.
+    /// The file that it was found in.
     pub file: PathBuf,
     /// What is wrong with it.
     pub why: String,

@@ -27,7 +27,7 @@ const MOST_MOVED: u32 = 6;
 /// What a call gives: its results, and new values of variables by their number.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The results.
+    /// The results, in the order of the closure's.
     pub outputs: Vec<DeviceTensor>,
     /// New values of variables.
     pub updates: Vec<(usize, DeviceTensor)>,

@@ -25,9 +25,9 @@ pub enum StepKind {
     Launch,
     /// Copies bytes to the step's device.
     Copy {
-        /// From where.
+        /// The device that has the bytes.
         from: DeviceId,
-        /// How much.
+        /// How many bytes are copied.
         bytes: usize,
         /// The node for which it is copied; the step's own node is the one that made it.
         reader: NodeId,
@@ -47,7 +47,7 @@ pub enum StepKind {
 pub struct StepDescription {
     /// What it does.
     pub kind: StepKind,
-    /// Where.
+    /// The device that it runs on; of a copy, the one that gets the bytes.
     pub device: DeviceId,
     /// Which lane runs it.
     pub lane: usize,

@@ -33,7 +33,7 @@ pub struct NodePlace {
     pub requested: DeviceSpec,
     /// Where it runs.
     pub device: DeviceId,
-    /// Why there.
+    /// Why it runs there.
     pub reason: Reason,
     /// The line of the program.
     pub source: Source,
@@ -107,7 +107,7 @@ fn places_of(
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Alternative {
-    /// The device.
+    /// The device that could run it instead.
     pub device: DeviceId,
     /// The change of the whole function's time, in seconds, with this op there and all else as it is.
     pub seconds: f64,
@@ -136,13 +136,13 @@ pub struct ExplainedOp {
 pub struct ExplainedCopy {
     /// The op whose result it is.
     pub of: &'static str,
-    /// From where.
+    /// The device that has the value.
     pub from: DeviceId,
-    /// To where.
+    /// The device that needs it.
     pub to: DeviceId,
-    /// Which way.
+    /// Which way the bytes go.
     pub route: Route,
-    /// How much.
+    /// How many bytes are copied.
     pub bytes: usize,
     /// When it is expected to start, in seconds from the call.
     pub start: f64,
@@ -156,13 +156,13 @@ pub struct ExplainedCopy {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ExplainedMemory {
-    /// The device.
+    /// The device whose memory it is.
     pub device: DeviceId,
     /// The most it is expected to hold, arguments and variables included.
     pub peak: usize,
     /// What a call reserves there: the arena, and the results.
     pub reserved: usize,
-    /// Its limit.
+    /// The most that it may hold, if there is a limit.
     pub limit: Option<usize>,
 }
 

@@ -198,7 +198,7 @@ pub(crate) struct ExecutionPlan {
 pub struct PlanSummary {
     /// Bytes of the arena on each device.
     pub arenas: Vec<(DeviceId, usize)>,
-    /// Kernel launches.
+    /// How many kernels a call launches.
     pub launches: usize,
     /// Copies, and the bytes they move.
     pub copies: usize,
@@ -268,7 +268,7 @@ impl ExecutionPlan {
         })
     }
 
-    /// Its figures.
+    /// Figures of the plan, with the seconds that were predicted.
     pub(crate) fn summary(&self, predicted: f64) -> PlanSummary {
         let steps = || self.lanes.iter().flat_map(|lane| &lane.steps);
         let copied = |step: &Step| match &step.action {

@@ -1,8 +1,9 @@
 //! A function as it was compiled: its graph, where every node runs and why, and what was expected of it.
 //!
-//! The one description of a plan: `describe` makes it, records keep it, files have it as it is, and the report
-//! page draws it. Devices are positions in a list that whoever keeps the description has, nodes positions in
-//! the plan. A change of a field is a change of the file format: see `situ_observe::record::VERSION`.
+//! The one description of a plan: `describe` makes it, records keep it, files have it as it is, and the
+//! report page draws it. Devices are positions in a list that whoever keeps the description has, nodes
+//! positions in the plan. A change of a field is a change of the file format: see
+//! `situ_observe::record::VERSION`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use situ_core::{DeviceSpec, Rule};
@@ -104,7 +105,7 @@ impl From<&situ_core::Reason> for Reason {
 /// One op of the program that became part of a node.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Part {
-    /// The op.
+    /// The op's name.
     pub op: String,
     /// The names around its call.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -118,14 +119,14 @@ pub struct Part {
 pub struct Input {
     /// The node that made it.
     pub node: usize,
-    /// How much.
+    /// How many bytes it reads of it.
     pub bytes: u64,
 }
 
 /// What a node takes on a device.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DeviceCost {
-    /// The device.
+    /// The device that would run it.
     pub device: usize,
     /// Seconds, once its inputs are there.
     pub seconds: f64,
@@ -134,7 +135,7 @@ pub struct DeviceCost {
 /// What another device would change.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Alternative {
-    /// The device.
+    /// The device that could run it instead.
     pub device: usize,
     /// The change of the whole call's time with this node there and all else as it is.
     pub seconds: f64,
@@ -146,13 +147,13 @@ pub struct Alternative {
 /// Memory that is missing.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Over {
-    /// Where.
+    /// The device that would not have it.
     pub device: usize,
-    /// How much.
+    /// How many bytes are missing.
     pub bytes: u64,
 }
 
-/// One node.
+/// One node of the graph that runs: its place, why it is there, and what it takes.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Node {
     /// What it is.
@@ -178,7 +179,7 @@ pub struct Node {
     pub requested: String,
     /// Where it runs.
     pub device: usize,
-    /// Why there.
+    /// Why it runs there.
     pub reason: Reason,
     /// When it was expected to start, in seconds from the call.
     pub start: f64,
@@ -252,11 +253,11 @@ pub struct PlannedCopy {
     pub producer: Option<usize>,
     /// The node that it is made for; others on the same device read it too.
     pub consumer: usize,
-    /// From where.
+    /// The device that has the value.
     pub from: usize,
-    /// To where.
+    /// The device that needs it.
     pub to: usize,
-    /// How much.
+    /// How many bytes are copied.
     pub bytes: u64,
     /// How long it was expected to take.
     pub seconds: f64,
@@ -267,13 +268,13 @@ pub struct PlannedCopy {
 /// What a call needs of a device's memory.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlannedMemory {
-    /// The device.
+    /// The device whose memory it is.
     pub device: usize,
     /// The most it was expected to hold, arguments and variables included.
     pub peak: u64,
     /// What a call reserves: the arena, and the results.
     pub reserved: u64,
-    /// Its limit.
+    /// The most that it may hold, if there is a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }

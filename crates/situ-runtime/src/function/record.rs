@@ -9,16 +9,16 @@ use situ_ir::NodeId;
 use situ_ir::graph::Source;
 use std::sync::Arc;
 
-/// What happened.
+/// What a step of a call did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum EventKind {
     /// A kernel was launched; on a CPU, it also ran.
     Launch,
     /// Bytes were copied between devices.
     Copy {
-        /// From where.
+        /// The device that had the bytes.
         from: DeviceId,
-        /// How many.
+        /// How many bytes were copied.
         bytes: usize,
     },
     /// A lane stood still until another had done its part.
@@ -28,13 +28,13 @@ pub enum EventKind {
 /// One event, in seconds since the call began.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// What happened.
+    /// What the step did.
     pub kind: EventKind,
     /// The op, or `copy`, or `wait`.
     pub name: &'static str,
     /// The node it was for.
     pub node: NodeId,
-    /// Where.
+    /// The device that did it.
     pub device: DeviceId,
     /// When it began.
     pub start: f64,
@@ -119,7 +119,7 @@ pub(crate) trait Recorder: Sync {
     }
 }
 
-/// Records nothing.
+/// The recorder of a call that nobody records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Off;
 

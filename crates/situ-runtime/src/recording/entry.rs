@@ -60,7 +60,7 @@ impl Entry {
 /// One call of a function.
 #[derive(Clone, Debug)]
 pub struct FunctionCall {
-    /// What ran.
+    /// The plan that ran.
     pub blueprint: Arc<Blueprint>,
     /// How many calls of the function came before.
     pub number: u64,
@@ -99,7 +99,7 @@ impl FunctionCall {
 /// One op that ran by itself.
 #[derive(Clone, Debug)]
 pub struct EagerEntry {
-    /// The op.
+    /// The op that ran.
     pub op: &'static str,
     /// The names around its call.
     pub name: ScopeName,
@@ -109,7 +109,7 @@ pub struct EagerEntry {
     pub requested: DeviceSpec,
     /// Where it ran.
     pub device: DeviceId,
-    /// Why there.
+    /// Why it ran there.
     pub reason: Reason,
     /// The line of the program.
     pub location: Location,
@@ -126,11 +126,11 @@ pub struct EagerEntry {
 /// One copy outside of a function.
 #[derive(Clone, Debug)]
 pub struct CopyEntry {
-    /// Why.
+    /// Why it was copied.
     pub cause: Cause,
-    /// From where.
+    /// The device that had the bytes.
     pub from: DeviceId,
-    /// To where.
+    /// The device that got them.
     pub to: DeviceId,
     /// Which way the bytes went.
     pub route: Route,
@@ -138,7 +138,7 @@ pub struct CopyEntry {
     pub op: &'static str,
     /// The line of the program.
     pub location: Location,
-    /// How much.
+    /// How many bytes were copied.
     pub bytes: usize,
     /// The thread that did it.
     pub thread: u64,
@@ -158,22 +158,22 @@ pub struct FallbackEntry {
     pub device: DeviceId,
     /// The op, or what the data is: `constant`, `variable`.
     pub op: &'static str,
-    /// Why.
+    /// Why it is not where it was asked to be.
     pub reason: Reason,
     /// The line of the program.
     pub location: Location,
     /// The thread that asked.
     pub thread: u64,
-    /// When.
+    /// When it was placed, in nanoseconds of the process.
     pub time: u64,
 }
 
 /// What a device held at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEntry {
-    /// When.
+    /// When it was looked, in nanoseconds of the process.
     pub time: u64,
-    /// The device.
+    /// The device whose memory it is.
     pub device: DeviceId,
     /// Bytes of live tensors and arenas.
     pub in_use: usize,
@@ -193,7 +193,7 @@ impl MemoryEntry {
 /// A function that was compiled again, for another signature.
 #[derive(Clone, Debug)]
 pub struct TracedAgain {
-    /// The function.
+    /// The function that was compiled.
     pub function: Arc<str>,
     /// How often it was traced by then.
     pub traces: usize,
@@ -212,17 +212,17 @@ pub struct TracedAgain {
 /// A function that was placed anew.
 #[derive(Clone, Debug)]
 pub struct PlacedAgain {
-    /// The function.
+    /// The function that was placed.
     pub function: Arc<str>,
     /// Seconds that a call was expected to take before.
     pub before: f64,
     /// Seconds that a call is expected to take now.
     pub after: f64,
-    /// Why.
+    /// Why it was placed anew.
     pub cause: &'static str,
     /// The thread that called.
     pub thread: u64,
-    /// When.
+    /// When it was placed, in nanoseconds of the process.
     pub time: u64,
 }
 

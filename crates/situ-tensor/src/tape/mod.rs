@@ -30,7 +30,7 @@ use walk::Walk;
 pub enum Source<'a> {
     /// A tensor that the tape watches, or that was made from one.
     Tensor(&'a Tensor),
-    /// A variable.
+    /// A variable: by all of its reads while the tape ran.
     Variable(&'a Variable),
 }
 

@@ -15,9 +15,9 @@ pub const MOST: f64 = 64.0;
 /// A tensor that a recipe starts from.
 #[derive(Clone, Debug)]
 pub struct Given {
-    /// Its dtype.
+    /// The dtype of the tensor.
     pub dtype: DType,
-    /// Its sizes.
+    /// The sizes of its dimensions.
     pub dims: Vec<usize>,
     /// Whether it is a variable, which the recipe changes at its end.
     pub variable: bool,

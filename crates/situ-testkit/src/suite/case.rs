@@ -27,9 +27,9 @@ pub enum Bound {
 /// CPU.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tolerance {
-    /// On CPUs.
+    /// How far results may be off on CPUs.
     pub cpu: Bound,
-    /// On GPUs.
+    /// How far results may be off on GPUs.
     pub gpu: Bound,
 }
 
@@ -87,7 +87,7 @@ impl From<Array> for Expected {
 
 type Reference = dyn Fn(&[Array]) -> Expected + Send + Sync;
 
-/// One case.
+/// One op on given inputs, and what must come out.
 pub struct Case {
     /// Unique, and enough to find it: the op, dtypes, shapes, layout.
     pub name: String,
@@ -97,7 +97,7 @@ pub struct Case {
     pub inputs: Vec<Input>,
     /// What it must give.
     reference: Box<Reference>,
-    /// How closely.
+    /// How close results must be.
     pub tolerance: Tolerance,
     /// Which of the op's outputs is meant.
     pub output: usize,

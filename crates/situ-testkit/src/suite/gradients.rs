@@ -27,7 +27,7 @@ const DIRECTIONS: usize = 2;
 pub struct Problem {
     /// The case it was made from.
     pub name: String,
-    /// The op.
+    /// The op that is differentiated.
     pub op: Op,
     inputs: Vec<Input>,
 }

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 /// Vectors of a block. As many as the calling convention passes in registers.
 pub(super) const VECTORS: usize = 8;
 
-/// A block.
+/// The block in registers that instructions work on.
 pub(super) type Block<L> = [<L as Lanes>::V; VECTORS];
 
 /// An operand in memory: its address, and which bits of the position within the run apply to it (all, or none

@@ -7,7 +7,8 @@ use situ_core::{Axes, DType, Shape};
 use situ_ir::ops::{Reduce, ReduceKind};
 
 /// Sizes, the axes that are reduced, and when it is run. Rows and columns are many and long: a kernel may
-/// give a row to one thread. Of the widest dtype each fits into 128 MiB, the largest buffer of small adapters.
+/// give a row to one thread. Of the widest dtype each fits into 128 MiB, the largest buffer of small
+/// adapters.
 const SHAPES: &[(&[usize], &[isize], Cost)] = &[
     (&[64, 66_000], &[1], Cost::Quick),
     (&[66_000, 64], &[0], Cost::Quick),
