@@ -13,8 +13,8 @@ use situ_ir::{Op, OpKind};
 const GRAIN: usize = 8 << 10;
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
-    registry.add(OpKind::Update, &[DType::F32], CpuKernel::dense(run::<f32>));
-    registry.add(OpKind::Update, &[DType::F64], CpuKernel::dense(run::<f64>));
+    registry.add(OpKind::Update, &[DType::F32], CpuKernel::dense(run::<f32>).working_in_place());
+    registry.add(OpKind::Update, &[DType::F64], CpuKernel::dense(run::<f64>).working_in_place());
 }
 
 /// The numbers of a step, worked out once.
@@ -59,70 +59,114 @@ impl<T: Float> Numbers<T> {
     }
 }
 
-/// The parts of tensors that a task works on.
-struct Part<'a, T> {
-    parameter: &'a [T],
-    gradient: &'a [T],
-    old: [&'a [T]; 2],
-    out: &'a mut [T],
-    new: [&'a mut [T]; 2],
+/// Elements that are read before the first of them is written: a cache line of f32.
+const BLOCK: usize = 16;
+
+/// The elements that a task works on. A result may be where an operand is: new parameters are written over
+/// their gradient where nobody needs that any more, and so into lines that are in the caches. Hence pointers,
+/// and each block of all operands is read before results of it are written.
+///
+/// Whoever makes one vouches that all but tensors of state that the op does not have are there, with `count`
+/// elements, that nobody else writes to these, and that a result overlaps no operand but one that begins
+/// where it does.
+#[derive(Clone, Copy)]
+struct Part<T> {
+    parameter: *const T,
+    gradient: *const T,
+    old: [*const T; 2],
+    out: *mut T,
+    new: [*mut T; 2],
+    count: usize,
 }
 
-multiversion! {
-    fn sgd[I, T: (Float)](part: Part<'_, T>, n: Numbers<T>) {
-        for ((out, p), g) in part.out.iter_mut().zip(part.parameter).zip(part.gradient) {
-            let g = n.coupled.mul_add::<I>(*p, *g);
-            *out = n.kept * *p - n.rate * g;
+impl<T: Float> Part<T> {
+    /// Applies a step to every element: from a parameter, its gradient and its state to both anew.
+    #[inline(always)]
+    fn each<const STATES: usize>(&self, step: impl Fn(T, T, [T; STATES]) -> (T, [T; STATES])) {
+        let whole = self.count / BLOCK * BLOCK;
+        for at in (0..whole).step_by(BLOCK) {
+            self.block(at, BLOCK, &step);
         }
+        if whole < self.count {
+            self.block(whole, self.count - whole, &step);
+        }
+    }
+
+    /// The `length` elements from `at` on, at most a block.
+    #[inline(always)]
+    fn block<const STATES: usize>(
+        &self,
+        at: usize,
+        length: usize,
+        step: &impl Fn(T, T, [T; STATES]) -> (T, [T; STATES]),
+    ) {
+        let read = |from: *const T| {
+            let mut block = [T::ZERO; BLOCK];
+            // SAFETY: the tensor has these elements, by the promise of a part; a block has room for them.
+            unsafe { std::ptr::copy_nonoverlapping(from.add(at), block.as_mut_ptr(), length) };
+            block
+        };
+        let (parameter, gradient) = (read(self.parameter), read(self.gradient));
+        let old: [[T; BLOCK]; STATES] = std::array::from_fn(|n| read(self.old[n]));
+        let mut out = [T::ZERO; BLOCK];
+        let mut new = [[T::ZERO; BLOCK]; STATES];
+        for (i, out) in out.iter_mut().enumerate() {
+            let (value, state) = step(parameter[i], gradient[i], std::array::from_fn(|n| old[n][i]));
+            *out = value;
+            for (new, state) in new.iter_mut().zip(state) {
+                new[i] = state;
+            }
+        }
+        let write = |block: &[T; BLOCK], to: *mut T| {
+            // SAFETY: the tensor has these elements, and they are this task's.
+            unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), to.add(at), length) };
+        };
+        new.iter().zip(self.new).for_each(|(block, to)| write(block, to));
+        write(&out, self.out);
     }
 }
 
 multiversion! {
-    fn momentum[I, T: (Float)](part: Part<'_, T>, n: Numbers<T>, nesterov: bool) {
-        let Part { parameter, gradient, old: [old, _], out, new: [new, _] } = part;
-        // Slices of one length, so that no access is checked.
-        let count = out.len();
-        let (parameter, gradient, old, new) = (&parameter[..count], &gradient[..count], &old[..count], &mut new[..count]);
-        for i in 0..count {
-            let g = n.coupled.mul_add::<I>(parameter[i], gradient[i]);
-            let v = n.first.mul_add::<I>(old[i], g);
-            new[i] = v;
+    fn sgd[I, T: (Float)](part: Part<T>, n: Numbers<T>) {
+        part.each(|p, g, []| {
+            let g = n.coupled.mul_add::<I>(p, g);
+            (n.kept * p - n.rate * g, [])
+        });
+    }
+}
+
+multiversion! {
+    fn momentum[I, T: (Float)](part: Part<T>, n: Numbers<T>, nesterov: bool) {
+        part.each(|p, g, [old]| {
+            let g = n.coupled.mul_add::<I>(p, g);
+            let v = n.first.mul_add::<I>(old, g);
             let ahead = if nesterov { n.first.mul_add::<I>(v, g) } else { v };
-            out[i] = n.kept * parameter[i] - n.rate * ahead;
-        }
+            (n.kept * p - n.rate * ahead, [v])
+        });
     }
 }
 
 multiversion! {
-    fn adam[I, T: (Float)](part: Part<'_, T>, n: Numbers<T>) {
-        let Part { parameter, gradient, old: [m, v], out, new: [new_m, new_v] } = part;
-        let count = out.len();
-        let (parameter, gradient, m, v) = (&parameter[..count], &gradient[..count], &m[..count], &v[..count]);
-        let (new_m, new_v) = (&mut new_m[..count], &mut new_v[..count]);
+    fn adam[I, T: (Float)](part: Part<T>, n: Numbers<T>) {
         let [rest1, rest2] = n.rests;
-        for i in 0..count {
-            let g = n.coupled.mul_add::<I>(parameter[i], gradient[i]);
-            let mean = n.first.mul_add::<I>(m[i], rest1 * g);
-            let square = n.second.mul_add::<I>(v[i], rest2 * g * g);
-            new_m[i] = mean;
-            new_v[i] = square;
-            out[i] = n.kept * parameter[i] - n.rate * mean / n.root.mul_add::<I>(square.sqrt(), n.epsilon);
-        }
+        part.each(|p, g, [m, v]| {
+            let g = n.coupled.mul_add::<I>(p, g);
+            let mean = n.first.mul_add::<I>(m, rest1 * g);
+            let square = n.second.mul_add::<I>(v, rest2 * g * g);
+            let root = n.root.mul_add::<I>(square.sqrt(), n.epsilon);
+            (n.kept * p - n.rate * mean / root, [mean, square])
+        });
     }
 }
 
 multiversion! {
     /// RMSprop and Adagrad: `keep` of the old sum, `add` of the new square.
-    fn scaled[I, T: (Float)](part: Part<'_, T>, n: Numbers<T>, keep: T, add: T) {
-        let Part { parameter, gradient, old: [old, _], out, new: [new, _] } = part;
-        let count = out.len();
-        let (parameter, gradient, old, new) = (&parameter[..count], &gradient[..count], &old[..count], &mut new[..count]);
-        for i in 0..count {
-            let g = n.coupled.mul_add::<I>(parameter[i], gradient[i]);
-            let square = keep.mul_add::<I>(old[i], add * g * g);
-            new[i] = square;
-            out[i] = n.kept * parameter[i] - n.rate * g / (square.sqrt() + n.epsilon);
-        }
+    fn scaled[I, T: (Float)](part: Part<T>, n: Numbers<T>, keep: T, add: T) {
+        part.each(|p, g, [old]| {
+            let g = n.coupled.mul_add::<I>(p, g);
+            let square = keep.mul_add::<I>(old, add * g * g);
+            (n.kept * p - n.rate * g / (square.sqrt() + n.epsilon), [square])
+        });
     }
 }
 
@@ -138,25 +182,16 @@ fn run<T: Float>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     let (inputs, outputs) = (Shared([at(0), at(1), at(3), at(4)]), Shared([to(0), to(1), to(2)]));
     let states = op.states();
     exec.for_elements(count, GRAIN, |first, last| {
-        let ([p, g, a, b], [out, x, y], length) = (inputs.get(), outputs.get(), last - first);
-        // SAFETY: all tensors are dense, with `count` elements, and there are as many of state as the op has;
-        // outputs are memory of their own; ranges do not overlap.
-        let part = unsafe {
-            let read = |from: *const T, there: bool| match there {
-                true => std::slice::from_raw_parts(from.add(first), length),
-                false => &[],
-            };
-            let write = |to: *mut T, there: bool| match there {
-                true => std::slice::from_raw_parts_mut(to.add(first), length),
-                false => &mut [],
-            };
-            Part {
-                parameter: read(p, true),
-                gradient: read(g, true),
-                old: [read(a, states > 0), read(b, states > 1)],
-                out: write(out, true),
-                new: [write(x, states > 0), write(y, states > 1)],
-            }
+        let ([p, g, a, b], [out, x, y]) = (inputs.get(), outputs.get());
+        // All tensors are dense, with more than `first` elements; ranges do not overlap. An output is memory
+        // of its own, or that of an operand that lies as it does.
+        let part = Part {
+            parameter: p.wrapping_add(first),
+            gradient: g.wrapping_add(first),
+            old: [a.wrapping_add(first), b.wrapping_add(first)],
+            out: out.wrapping_add(first),
+            new: [x.wrapping_add(first), y.wrapping_add(first)],
+            count: last - first,
         };
         match op.kind {
             UpdateKind::Sgd { .. } if states == 0 => sgd(exec.level, part, numbers),
