@@ -67,7 +67,8 @@ pub trait Map2<A: Copy, B: Copy>: Copy + Default {
 const PAD: usize = 16;
 
 /// Runs longer than this come from memory in place, not from a tile in the first-level cache: lines are asked
-/// for ahead of their use.
+/// for ahead of their use. Not with AVX-512, where a register is a line and each of its loads tells the
+/// processor as much: on a Zen 5, a sum of 2^20 numbers takes 90 µs without, and 98 with.
 const FAR_ELEMENTS: usize = 4096;
 /// Elements of a run that are taken together then: a cache line of the commonest size.
 const TOGETHER: usize = 16;
@@ -77,8 +78,8 @@ const AHEAD: usize = 256;
 /// Whether a run of so many elements is worth asking for ahead. Of small elements a step is too little of a
 /// line.
 #[inline(always)]
-fn is_far<T>(len: usize) -> bool {
-    len > FAR_ELEMENTS && size_of::<T>() >= 4
+fn is_far<I: Isa, T>(len: usize) -> bool {
+    I::LEVEL != Level::Avx512 && len > FAR_ELEMENTS && size_of::<T>() >= 4
 }
 
 multiversion! {
@@ -91,7 +92,7 @@ multiversion! {
         }
         if F::CHEAP {
             let mut done = 0;
-            if is_far::<A>(a.len()) {
+            if is_far::<I, A>(a.len()) {
                 for (a, out) in a.as_chunks::<TOGETHER>().0.iter().zip(out.as_chunks_mut::<TOGETHER>().0) {
                     stream::prefetch(a.as_ptr().wrapping_add(AHEAD));
                     stream::prefetch(out.as_ptr().wrapping_add(AHEAD));
@@ -128,7 +129,7 @@ multiversion! {
         }
         if F::CHEAP {
             let mut done = 0;
-            if is_far::<A>(a.len()) {
+            if is_far::<I, A>(a.len()) {
                 let inputs = a.as_chunks::<TOGETHER>().0.iter().zip(b.as_chunks::<TOGETHER>().0);
                 for ((a, b), out) in inputs.zip(out.as_chunks_mut::<TOGETHER>().0) {
                     stream::prefetch(a.as_ptr().wrapping_add(AHEAD));

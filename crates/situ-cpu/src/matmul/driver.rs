@@ -188,6 +188,13 @@ unsafe fn run_shared<T: Float>(job: &Job<'_, T>, threads: &Threads, batch: usize
     });
 }
 
+/// Whether a part of the packing is of A, and which one of it: A and B take turns, so that threads that are
+/// dealt neighbouring parts have as much of each, and of B what they will read.
+fn dealt(part: usize, a: usize, b: usize) -> (bool, usize) {
+    let turns = a.min(b);
+    if part < 2 * turns { (part.is_multiple_of(2), part / 2) } else { (a > b, part - turns) }
+}
+
 /// Packs one chunk's shared panels.
 ///
 /// # Safety
@@ -211,7 +218,8 @@ unsafe fn pack_chunk<T: Float>(
         let (block, part) = (task / (a_tasks + b_tasks), task % (a_tasks + b_tasks));
         let at = block * plan.k_block;
         let steps = plan.k_block.min(k - at);
-        if part < a_tasks {
+        let (of_a, part) = dealt(part, a_tasks, b_tasks);
+        if of_a {
             let mut row = part * plan.tile_rows;
             let strips = Strips::new(plan.tile_rows.min(rows - row), kernels.rows);
             for i in 0..strips.count {
@@ -232,7 +240,7 @@ unsafe fn pack_chunk<T: Float>(
                 row += height;
             }
         } else {
-            let first = (part - a_tasks) * PANELS_PER_TASK;
+            let first = part * PANELS_PER_TASK;
             let col = first * kernels.cols;
             // SAFETY: these columns and steps exist; the panels are this task's alone.
             unsafe {

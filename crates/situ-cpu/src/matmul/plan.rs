@@ -115,7 +115,8 @@ const ONE_TILE_BYTES: usize = 320 << 10;
 /// A's rows per tile otherwise.
 const A_TILE_BYTES: usize = 128 << 10;
 
-/// Panels shared by all tasks should stay in the last-level cache: this much for each of A and B.
+/// Panels shared by all tasks should stay in the last-level cache: this much for each of A and B, and of
+/// several blocks of k at a time for both together.
 const SHARED_BYTES: usize = 8 << 20;
 
 /// Panels of B per tile: few enough for many tasks, enough that the rows of A are used again while they are
@@ -296,7 +297,7 @@ impl GemmPlan {
         let chunk_cols = chunk(p.n, tile_cols, b == Packing::Shared);
         let rows_held = if a == Packing::Shared { chunk_rows } else { 0 };
         let cols_held = if b == Packing::Shared { chunk_cols } else { 0 };
-        let chunk_blocks = (lines / rows_held.max(cols_held).max(1)).clamp(1, p.k.div_ceil(k_block).max(1));
+        let chunk_blocks = (lines / (rows_held + cols_held).max(1)).clamp(1, p.k.div_ceil(k_block).max(1));
         GemmPlan {
             k_block,
             tile_rows,

@@ -16,6 +16,7 @@ use crate::scratch::with_scratch;
 use crate::stream;
 use situ_ir::ops::{BinaryKind, UnaryKind};
 use std::arch::x86_64::{__m256, __m512, _mm256_setzero_ps, _mm512_setzero_ps};
+use std::mem::MaybeUninit;
 
 /// How far ahead inputs are asked for, in bytes. Processors fetch ahead by themselves, but not across pages.
 const AHEAD: usize = 2 << 10;
@@ -242,11 +243,13 @@ macro_rules! width {
                     }
                     if whole < len {
                         let rest = (len - whole) * 4;
-                        let mut inputs = [[0f32; WIDEST]; MAX];
-                        let mut outputs = [[0f32; WIDEST]; MAX];
+                        // As many blocks as the chain has operands are cleared: short runs are many.
+                        let mut inputs = [[MaybeUninit::<f32>::uninit(); WIDEST]; MAX];
+                        let mut outputs = [[MaybeUninit::<f32>::uninit(); WIDEST]; MAX];
                         let mut tail_from = [std::ptr::null(); MAX];
                         let mut tail_to = [std::ptr::null_mut(); MAX];
                         for k in 0..chain.inputs {
+                            inputs[k].fill(MaybeUninit::new(0.0));
                             tail_from[k] = inputs[k].as_ptr().cast();
                             // SAFETY: the input has `rest` more bytes, and a block has room for them.
                             unsafe {
@@ -255,6 +258,7 @@ macro_rules! width {
                             }
                         }
                         for k in 0..chain.outputs {
+                            outputs[k].fill(MaybeUninit::new(0.0));
                             tail_to[k] = outputs[k].as_mut_ptr().cast();
                         }
                         link(&tail_from, &tail_to, false);
