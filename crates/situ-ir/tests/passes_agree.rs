@@ -57,7 +57,8 @@ fn optimized(graph: &Graph, data: &Data, options: &Options, seed: u64) -> (Graph
     // Some devices have every joined op, some only those of one dtype.
     let supports = |op: &Op, inputs: &[TensorType], _: &[TensorType], _: &Request| {
         !seed.is_multiple_of(3)
-            || (!matches!(op, Op::MatmulBias(_)) && inputs.iter().all(|t| t.dtype != DType::F64))
+            || (!matches!(op, Op::MatmulBias(_) | Op::Conv2dBias(_))
+                && inputs.iter().all(|t| t.dtype != DType::F64))
     };
     let (grouped, more) = situ_ir::passes::group(&simple, options, &supports).unwrap();
     reports.extend(more);

@@ -1,10 +1,11 @@
 //! Functions on the CPU and, where there is one, on the GPU.
 
-use situ_core::{DeviceId, Result};
+use situ_core::{DType, DeviceId, Result};
+use situ_ir::ops::Format;
 use situ_runtime::function::EventKind;
 use situ_tensor::{
-    Function, Span, Tensor, Variable, cond, constant, current_runtime, device, name_scope, random, tensor,
-    where_, while_loop, with_device, with_runtime,
+    Function, Span, Tensor, Variable, Windows, cond, constant, current_runtime, device, name_scope, random,
+    tensor, where_, while_loop, with_device, with_runtime,
 };
 use situ_testkit::machines::{CPU, cpu_and, say_skipped};
 use situ_testkit::simulated::SimulatedGpu;
@@ -411,6 +412,56 @@ fn the_ledger_has_the_time_of_a_read_back_whether_it_was_asked_for_ahead_or_not(
             assert!(back.seconds >= 0.005, "{back:?}: it waits for the product");
             Ok(())
         })?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_convolution_with_bias_and_activation_gives_the_bits_of_its_ops() -> Result<()> {
+    let _cpu = device("/CPU:0")?;
+    let odd = [f32::NAN, f32::INFINITY, -0.0, 0.0, -1.0, 0.5];
+    for last in [false, true] {
+        let dims = |list: [usize; 4]| {
+            if last { [list[0], list[2], list[3], list[1]] } else { list }
+        };
+        // One channel, as the first layer of a network has; many; one filter for each channel.
+        for (batch, channels, filters, groups) in [(3, 1, 32, 1), (2, 32, 70, 1), (2, 20, 20, 20)] {
+            let generator = random::Generator::new(7);
+            let normal = |dims: &[usize]| generator.normal(dims, 0.0, 1.0, DType::F32);
+            let x = normal(&dims([batch, channels, 13, 14]))?;
+            let taken = channels / groups;
+            let filter = if last { [3, 3, taken, filters] } else { [filters, taken, 3, 3] };
+            let filter = normal(&filter)?;
+            let mut bias = normal(&[filters])?.to_vec::<f32>()?;
+            bias[..odd.len()].copy_from_slice(&odd);
+            let bias = tensor(bias)?.reshape(if last { &[-1][..] } else { &[-1, 1, 1] })?;
+            let format = if last { Format::ChannelsLast } else { Format::ChannelsFirst };
+            let windows = Windows { groups, format, ..Windows::default() };
+            for activation in ["none", "relu", "gelu"] {
+                let layer = {
+                    let (filter, bias, windows) = (filter.clone(), bias.clone(), windows.clone());
+                    move |x: &Tensor| {
+                        let sum = x.conv2d(&filter, &windows)?.add(&bias)?;
+                        match activation {
+                            "relu" => sum.relu(),
+                            "gelu" => sum.gelu(),
+                            _ => Ok(sum),
+                        }
+                    }
+                };
+                let eager = layer(&x)?.to_vec::<f32>()?;
+                let function = Function::new(layer);
+                let compiled = function.call(&x)?.to_vec::<f32>()?;
+                let joined = function.optimized_graph(&[&x])?.to_string();
+                assert!(joined.contains("conv2d_bias"), "{joined}");
+                // A NaN may have any bits.
+                let bits = |v: &f32| if v.is_nan() { 1 } else { v.to_bits() };
+                assert!(
+                    compiled.iter().map(bits).eq(eager.iter().map(bits)),
+                    "{activation}, channels last: {last}, {groups} groups"
+                );
+            }
+        }
     }
     Ok(())
 }

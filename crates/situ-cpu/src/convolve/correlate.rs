@@ -7,6 +7,7 @@ use super::correlate_part::Task;
 use super::depthwise;
 use super::few;
 use super::filters::{self, each_block};
+use super::finish::{Finish, Part};
 use super::region::Region;
 use super::tile::Number;
 use super::windows::Windows;
@@ -43,6 +44,8 @@ pub struct Correlation<'a, T> {
     pub out_strides: [usize; 2],
     /// Memory for [`packed_len`](super::packed_len) numbers.
     pub memory: *mut T,
+    /// What follows, where there is one kind of windows.
+    pub finish: Option<Finish<T>>,
 }
 
 // SAFETY: it only describes a correlation; whoever follows its addresses says why tasks do not collide.
@@ -61,6 +64,32 @@ impl<T> Correlation<'_, T> {
 }
 
 impl<T: Number> Correlation<'_, T> {
+    /// Does what follows to some places of an image, all of whose sums are there.
+    ///
+    /// # Safety
+    /// As [`correlate`]; the places and channels are the caller's own.
+    pub(super) unsafe fn finish(
+        &self,
+        level: Level,
+        image: usize,
+        channels: Range<usize>,
+        places: &[Range<usize>; 2],
+    ) {
+        let (Some(finish), [windows]) = (self.finish, self.windows) else { return };
+        let (start, [by_row, by_column]) = windows.target;
+        let [by_image, by_channel] = self.out_strides;
+        let [rows, columns] = places;
+        let at = image * by_image + channels.start * by_channel + start;
+        let part = Part {
+            out: self.out.wrapping_add(at + rows.start * by_row + columns.start * by_column),
+            size: [rows.len(), columns.len()],
+            channels,
+            strides: [by_channel, by_row, by_column],
+        };
+        // SAFETY: the places are among the results.
+        unsafe { finish.run(level, &part) };
+    }
+
     /// Whether there are so few filters that pixels are what fills a register.
     pub(super) fn is_few(&self, level: Level) -> bool {
         if self.is_last() {
@@ -150,6 +179,9 @@ unsafe fn run<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, T>, windows: &[Wi
             // SAFETY: the caller's promise.
             unsafe { task.multiply(windows, &whole, &region, of_kind, n > 0) };
         }
+        let channels = task.group * of.made..(task.group + 1) * of.made;
+        // SAFETY: the caller's promise.
+        unsafe { of.finish(exec.level, task.image, channels, &task.places) };
     });
 }
 

@@ -106,8 +106,12 @@ pub(super) unsafe fn correlate<T: Number>(exec: &Exec<'_>, of: &Correlation<'_, 
         with_table(elements, |table| {
             for y in lines {
                 for windows in of.windows.iter().filter(|w| y < w.axes[0].places) {
+                    let places = [y..y + 1, 0..windows.axes[1].places];
                     // SAFETY: the caller's promise; tasks have results of their own.
-                    unsafe { line(exec, of, windows, task / cuts, y, table) };
+                    unsafe {
+                        line(exec, of, windows, task / cuts, y, table);
+                        of.finish(exec.level, task / cuts, 0..of.groups, &places);
+                    }
                 }
             }
         });

@@ -10,8 +10,8 @@
 //! - `on_image` says which elements of windows are beside the image: they are passed over where that changes
 //!   nothing;
 //! - `region` copies part of an image with the zeros around, `filters` lays filters side by side,
-//!   `store_rows` and `transpose_block` bring results to where they belong; `blocks` and `by_filter_cuts`
-//!   decide how work is cut;
+//!   `store_rows` and `transpose_block` bring results to where they belong, `finish` does what follows them;
+//!   `blocks` and `by_filter_cuts` decide how work is cut;
 //! - `windows`: where a window's elements are read. With a stride, pixels of different residues meet
 //!   different elements of the filter on the way back: the gradient by the images is a correlation for each.
 //!
@@ -31,6 +31,7 @@ mod depthwise;
 mod dots;
 mod few;
 mod filters;
+mod finish;
 mod on_image;
 mod region;
 mod store_rows;
@@ -43,5 +44,6 @@ mod windows;
 pub use by_filter::{ByFilter, by_filter};
 pub use correlate::{Correlation, correlate};
 pub use filters::packed_len;
+pub use finish::Finish;
 pub use tile::Number;
 pub use windows::{Axis, Forward, Windows, back};

@@ -69,7 +69,7 @@ impl<T> Tiles<T> {
 pub trait Number:
     Copy
     + Default
-    + PartialEq
+    + PartialOrd
     + Add<Output = Self>
     + Sub<Output = Self>
     + Lines

@@ -1,12 +1,14 @@
-//! Convolutions and their gradients on [`crate::convolve`]; f32 and f64.
+//! Convolutions and their gradients on [`crate::convolve`]; f32 and f64. With a bias and an activation behind
+//! them: the bias and relu task by task, other activations in one more pass.
 
 use super::{CpuKernel, start};
-use crate::convolve::{self, Axis, ByFilter, Correlation, Forward, Number, Windows};
+use crate::convolve::{self, Axis, ByFilter, Correlation, Finish, Forward, Number, Windows};
 use crate::exec::Exec;
 use situ_core::{DType, Error, Result, TensorType};
 use situ_device::{Call, Registry};
 use situ_ir::ops::conv2d::ConvSizes;
 use situ_ir::ops::window::{Filter, Format, Image, Window};
+use situ_ir::ops::{Unary, UnaryKind};
 use situ_ir::{Op, OpKind};
 
 pub(super) fn register(registry: &mut Registry<CpuKernel>) {
@@ -14,6 +16,8 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
         registry.add(kind, &[DType::F32], kernel::<f32>());
         registry.add(kind, &[DType::F64], kernel::<f64>());
     }
+    registry.add(OpKind::Conv2dBias, &[DType::F32], kernel::<f32>());
+    registry.add(OpKind::Conv2dBias, &[DType::F64], kernel::<f64>());
 }
 
 const fn kernel<T: Number>() -> CpuKernel {
@@ -47,6 +51,7 @@ fn conv_call(op: &Op, inputs: &[TensorType]) -> Result<ConvCall> {
             let sizes = conv.sizes("conv2d", inputs, &inputs[0], &inputs[1])?;
             ConvCall { window: conv.window, groups: conv.groups, sizes, what: What::Forward }
         }
+        Op::Conv2dBias(op) => return conv_call(&op.conv.into(), &inputs[..2]),
         Op::Conv2dByInput(op) => {
             let sizes = op.sizes(inputs)?;
             ConvCall { window: op.conv.window, groups: op.conv.groups, sizes, what: What::ByInput }
@@ -152,6 +157,10 @@ fn run<T: Number>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
     });
     let [first, second] = [0, 1].map(|n| start(&call.inputs[n]).cast::<T>().cast_const());
     let out = start(&call.outputs[0]).cast::<T>();
+    let finish = match (call.op, call.inputs) {
+        (Op::Conv2dBias(op), [_, _, bias]) => Some((start(bias).cast::<T>().cast_const(), op.activation)),
+        _ => None,
+    };
     if conv.what == What::ByFilter {
         let by_filter = ByFilter { images: first, upstream: second, out, memory, ..conv.by_filter() };
         // SAFETY: the sizes are those that the op's rule inferred from these inputs, all dense; the workspace
@@ -180,8 +189,18 @@ fn run<T: Number>(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
         out,
         out_strides: [by_image, by_channel],
         memory,
+        finish: finish.map(|(bias, activation)| Finish { bias, relu: is_relu(activation) }),
     };
-    // SAFETY: as above.
+    // SAFETY: as above; a bias has a number for each channel.
     unsafe { convolve::correlate(exec, &correlation) };
+    if let Some((_, Some(activation))) = finish
+        && activation.kind != UnaryKind::Relu
+    {
+        super::elementwise::in_place(exec, activation, &call.outputs[0]);
+    }
     Ok(())
+}
+
+fn is_relu(activation: Option<Unary>) -> bool {
+    activation.is_some_and(|activation| activation.kind == UnaryKind::Relu)
 }

@@ -3,13 +3,17 @@
 use super::Kernel;
 use super::conv2d_by_element::{self as by_element, Share};
 use super::implicit::{self, Cut, Patches, Product};
-use super::run::{Params, Run, element_offset};
+use super::run::{Params, Run, element_offset, groups_for};
+use super::shader::{Elem, Math, per_output};
+use super::unary;
 use crate::borders::Borders;
 use crate::fault::Fault;
+use crate::pipelines::PipelineKey;
 use situ_core::{DType, Error, TensorType};
 use situ_device::{Check, Registry};
 use situ_ir::ops::conv2d::{Conv2d, ConvSizes};
 use situ_ir::ops::window::{Format, Image, Window};
+use situ_ir::ops::{Conv2dBias, UnaryKind};
 use situ_ir::{Op, OpKind};
 use std::sync::Arc;
 
@@ -19,6 +23,10 @@ const MANY_PHASES: usize = 64;
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     let kernel = |launch| Kernel::new(launch).accepting(|_, _, layout| layout.is_dense());
     registry.add(OpKind::Conv2d, &[DType::F32], kernel(forward));
+    registry.add_where(OpKind::Conv2dBias, &[DType::F32], kernel(biased), |op, _, _| match op {
+        Op::Conv2dBias(op) => op.activation.is_none_or(|op| unary::body(op.kind, Elem::F32).is_some()),
+        _ => false,
+    });
     registry.add(OpKind::Conv2dByInput, &[DType::F32], kernel(by_input));
     registry.add(OpKind::Conv2dByFilter, &[DType::F32], kernel(by_filter).with_workspace(workspace));
 }
@@ -71,12 +79,47 @@ fn in_patches(run: &Run<'_>, patches: &Patches) -> Result<Option<Arc<Check>>, Fa
 
 fn forward(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Op::Conv2d(conv) = run.call.op else { return Err(Fault::Internal("not a convolution".into())) };
+    convolved(run, conv).map(|_| None)
+}
+
+/// Queues a convolution of the first two inputs; gives its sizes.
+fn convolved(run: &Run<'_>, conv: &Conv2d) -> Result<ConvSizes, Fault> {
     let types = types(run);
     let sizes = conv.sizes("conv2d", &types, &types[0], &types[1]).map_err(internal)?;
-    if let Some(patches) = Patches::forward(conv, &sizes, run.borders()) {
-        return in_patches(run, &patches);
+    match Patches::forward(conv, &sizes, run.borders()) {
+        Some(patches) => in_patches(run, &patches).map(|_| sizes),
+        None => whole(run, &Product::forward(conv, &sizes)).map(|()| sizes),
     }
-    whole(run, &Product::forward(conv, &sizes)).map(|()| None)
+}
+
+/// A convolution, and what follows it in its result.
+fn biased(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
+    let Op::Conv2dBias(op) = run.call.op else { return Err(Fault::Internal("not a convolution".into())) };
+    let sizes = convolved(run, &op.conv)?;
+    finish(run, op, &sizes).map(|()| None)
+}
+
+/// Queues the bias and the activation of a result.
+fn finish(run: &Run<'_>, op: &Conv2dBias, sizes: &ConvSizes) -> Result<(), Fault> {
+    let (bias, output) = (run.input(2), run.output());
+    let elements = output.layout.shape().elements();
+    let kind: Option<UnaryKind> = op.activation.map(|op| op.kind);
+    let pipeline = run.pipeline(PipelineKey::new("conv2d_bias", kind), || {
+        // Registered only for activations that have a body.
+        let (math, body) = kind.and_then(|kind| unary::body(kind, Elem::F32)).unwrap_or((Math::NONE, "a"));
+        let text = include_str!("wgsl/conv2d_bias.wgsl").replace("ACTIVATION", body);
+        per_output(Elem::F32, 1, false, &format!("{}{text}", math.text()))
+    })?;
+    let apart = match op.conv.window.format {
+        Format::ChannelsFirst => sizes.output.size[0] * sizes.output.size[1],
+        Format::ChannelsLast => 1,
+    };
+    let own = op.activation.map_or([0; 4], |op| unary::own_words(&op, Elem::F32));
+    let params = Params::new(
+        [elements as u32, sizes.filter.out as u32, apart as u32, 0],
+        [element_offset(bias), 0, 0, element_offset(output)],
+    );
+    run.dispatch(&pipeline, &[run.block(bias)?, run.block(output)?], &params.with(own), groups_for(elements))
 }
 
 fn by_input(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {

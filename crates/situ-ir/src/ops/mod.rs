@@ -8,6 +8,7 @@ pub mod binary;
 mod carried;
 pub mod cast;
 pub mod conv2d;
+pub mod conv2d_bias;
 pub mod cross_entropy;
 pub mod cumsum;
 pub mod custom;
@@ -41,6 +42,7 @@ pub use batch_norm::BatchNorm;
 pub use binary::{Binary, BinaryKind};
 pub use cast::Cast;
 pub use conv2d::{Conv2d, Conv2dByFilter, Conv2dByInput};
+pub use conv2d_bias::Conv2dBias;
 pub use cross_entropy::{CrossEntropy, SparseCrossEntropy};
 pub use cumsum::Cumsum;
 pub use custom::{Custom, Foreign};
@@ -247,7 +249,7 @@ ops! {
     Concat Pad Tile
     Gather ScatterAdd OneHot
     Fill Range Eye Random
-    Fused MatmulBias
+    Fused MatmulBias Conv2dBias
     Custom
 }
 

@@ -1,11 +1,11 @@
-//! A product, the bias that follows it and the activation after that, as one op: the elements are finished
-//! while they are still in registers.
+//! A product or a convolution, the bias that follows it and the activation after that, as one op: the elements
+//! are finished while they are still in registers, or in the nearest cache.
 
 use super::rewrite::{Rule, Site, Values, rewrite};
 use super::{Context, Report, Supports};
 use crate::graph::{Content, Graph, NodeId, Value};
-use crate::ops::{BinaryKind, Matmul, MatmulBias, Op};
-use situ_core::{Result, TensorType};
+use crate::ops::{BinaryKind, Conv2d, Conv2dBias, Matmul, MatmulBias, Op, Unary};
+use situ_core::{Result, Shape, TensorType};
 
 /// Joins products with what follows them, where `supports` has the joined op.
 pub fn run(graph: &Graph, context: &mut Context<'_>) -> Result<(Graph, Report)> {
@@ -18,9 +18,41 @@ struct Join<'a> {
     supports: &'a Supports<'a>,
 }
 
+/// What a bias is added to.
+#[derive(Clone, Copy)]
+enum Product {
+    Matmul(Matmul),
+    Conv2d(Conv2d),
+}
+
+impl Product {
+    fn of(op: &Op) -> Option<Product> {
+        match op {
+            Op::Matmul(op) => Some(Product::Matmul(*op)),
+            Op::Conv2d(op) => Some(Product::Conv2d(*op)),
+            _ => None,
+        }
+    }
+
+    /// Whether a tensor of this shape, added to a result of that one, is a bias.
+    fn is_bias(self, bias: &Shape, result: &Shape) -> bool {
+        match self {
+            Product::Matmul(_) => bias.rank() == 1 && bias[0] == result[result.rank() - 1],
+            Product::Conv2d(conv) => Conv2dBias { conv, activation: None }.is_bias(bias, result),
+        }
+    }
+
+    fn with(self, activation: Option<Unary>) -> Op {
+        match self {
+            Product::Matmul(matmul) => MatmulBias { matmul, activation }.into(),
+            Product::Conv2d(conv) => Conv2dBias { conv, activation }.into(),
+        }
+    }
+}
+
 /// A product with its bias, in the graph as it was.
 struct Biased {
-    matmul: Matmul,
+    product: Product,
     inputs: [Value; 3],
     nodes: Vec<NodeId>,
 }
@@ -60,7 +92,7 @@ impl Rule for Join<'_> {
                 return Ok(None);
             }
         };
-        let op = Op::from(MatmulBias { matmul: biased.matmul, activation });
+        let op = biased.product.with(activation);
         if !self.has(site, &op, &biased) {
             site.nearly("kept beside its product: no device at hand joins them");
             return Ok(None);
@@ -94,7 +126,7 @@ impl Join<'_> {
             site.graph.nodes()[site.id.index()..].iter().find(|n| n.inputs.contains(&Value::of(site.id)));
         match reader.map(|node| (&node.content, node)) {
             Some((Content::Op(Op::Unary(op)), node)) if op.kind.is_activation() => {
-                let whole = Op::from(MatmulBias { matmul: biased.matmul, activation: Some(*op) });
+                let whole = biased.product.with(Some(*op));
                 node.request == site.node().request && self.has(site, &whole, biased)
             }
             _ => false,
@@ -115,11 +147,12 @@ fn biased(site: &Site<'_>, value: Value) -> Option<Result<Biased, String>> {
     }
     let [a, b] = [node.inputs[0], node.inputs[1]];
     for (product, bias) in [(a, b), (b, a)] {
-        let Some((Op::Matmul(matmul), inner)) = site.old_op(product) else {
+        let Some((made, inner)) = site.old_op(product).and_then(|(op, node)| Some((Product::of(op)?, node)))
+        else {
             continue;
         };
         let [wide, narrow] = [product, bias].map(|v| site.graph.type_of(v).shape);
-        if narrow.rank() != 1 || narrow[0] != wide[wide.rank() - 1] {
+        if !made.is_bias(&narrow, &wide) {
             // A sum of a product and a whole tensor is no bias, and nothing was nearly done.
             continue;
         }
@@ -130,7 +163,7 @@ fn biased(site: &Site<'_>, value: Value) -> Option<Result<Biased, String>> {
             return Some(Err("the product stands under another scope".to_string()));
         }
         return Some(Ok(Biased {
-            matmul: *matmul,
+            product: made,
             inputs: [inner.inputs[0], inner.inputs[1], bias],
             nodes: vec![product.node, value.node],
         }));

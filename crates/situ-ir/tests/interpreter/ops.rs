@@ -33,6 +33,15 @@ pub fn apply(op: &Op, inputs: &[Array], types: &[TensorType]) -> Vec<Array> {
                 None => sum,
             }
         }
+        Op::Conv2d(op) => images::conv(op, &inputs[0], &inputs[1], ty),
+        Op::Conv2dBias(op) => {
+            let product = images::conv(&op.conv, &inputs[0], &inputs[1], ty);
+            let sum = each(ty, &[product, inputs[2].clone()], |x| binary(BinaryKind::Add, x[0], x[1]));
+            match op.activation {
+                Some(activation) => each(ty, &[sum], |x| unary(activation, x[0])),
+                None => sum,
+            }
+        }
         Op::Pool2d(op) => images::pool(op, &inputs[0], ty),
         Op::Pool2dByInput(op) => images::pool_by_input(&op.pool, &inputs[0], &inputs[1]),
         Op::Reduce(op) => reduce(op, &inputs[0], ty),

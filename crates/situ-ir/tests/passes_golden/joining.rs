@@ -241,3 +241,37 @@ fn two_groups_that_would_wait_for_each_other_stay_apart() {
     let graph: Graph = after.parse().unwrap();
     assert_eq!(graph.nodes().len(), 7);
 }
+
+#[test]
+fn a_convolution_takes_the_bias_of_its_channels_and_an_activation() {
+    let window = "stride=[1, 1], dilation=[1, 1], padding=[0, 0, 0, 0]";
+    let text = format!(
+        "\
+function(%0: f32[2, 3, 6, 6], %1: f32[4, 3, 3, 3], %2: f32[4, 1, 1], %3: f32[4]) {{
+  %4 = conv2d(%0, %1) {{{window}, groups=1}}
+  %5 = add(%2, %4)
+  %6 = relu(%5)
+  %7 = conv2d(%0, %1) {{{window}, groups=1}}
+  %8 = add(%7, %3)
+  %9 = relu(%8)
+  return %6, %9
+}}"
+    );
+    let (after, report) = cleaned("matmul_bias", &text);
+    assert_eq!(
+        after,
+        format!(
+            "\
+function(%0: f32[2, 3, 6, 6], %1: f32[4, 3, 3, 3], %2: f32[4, 1, 1], %3: f32[4]) {{
+  %4 = conv2d_bias(%0, %1, %2) {{{window}, groups=1, activation=relu()}} : f32[2, 4, 4, 4]
+  %5 = conv2d(%0, %1) {{{window}, groups=1}} : f32[2, 4, 4, 4]
+  %6 = add(%5, %3) : f32[2, 4, 4, 4]
+  %7 = relu(%6) : f32[2, 4, 4, 4]
+  return %4, %7
+}}
+"
+        ),
+        "a number for each column is no bias of channels, though there are as many"
+    );
+    has(&report.did, "%6 relu: 3 ops become one product");
+}

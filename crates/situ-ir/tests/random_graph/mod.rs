@@ -3,6 +3,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+mod images;
 mod ops;
 
 use situ_core::{DType, Policy, Real, Request, Scalar, Shape, TensorType};

@@ -1,6 +1,6 @@
 //! One random op, of any family, on values that it can take; and idioms that passes look for.
 
-use super::{Making, Purpose, real};
+use super::{Making, Purpose, images, real};
 use situ_core::{Axes, DType, MAX_RANK, Real, Scalar, Shape};
 use situ_ir::Value;
 use situ_ir::ops::*;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Adds an op, or a few that belong together. Sometimes nothing fits, and nothing is added.
 pub(super) fn any(m: &mut Making<'_>) {
-    let _ = match m.rng.below(50) {
+    let _ = match m.rng.below(52) {
         0..=8 => unary(m),
         9..=17 => binary(m),
         18 => select(m),
@@ -35,7 +35,8 @@ pub(super) fn any(m: &mut Making<'_>) {
         43 => mirrored(m),
         44..=46 => function_of_function(m),
         47 => training(m),
-        48 => pooled_relu(m),
+        48 => images::pooled_relu(m),
+        49 | 50 => images::conv_layer(m),
         _ => comparison(m),
     };
 }
@@ -152,28 +153,6 @@ fn dense_layer(m: &mut Making<'_>) -> Option<Value> {
     };
     let op = Unary::new(m.rng.pick(&[UnaryKind::Relu, UnaryKind::Tanh, UnaryKind::Gelu]));
     m.add(op, &[sum])
-}
-
-/// Floats as an image of one channel and one line.
-fn line(m: &mut Making<'_>) -> Option<Value> {
-    let x = m.floats()?;
-    let n = m.builder.type_of(x).shape.elements();
-    m.add(Reshape { shape: Shape::new(&[1, 1, 1, n]).ok()? }, &[x])
-}
-
-/// Relu, pooling with windows that overlap, and the gradient of both.
-fn pooled_relu(m: &mut Making<'_>) -> Option<Value> {
-    let x = line(m)?;
-    let y = m.add(Unary::new(UnaryKind::Relu), &[x])?;
-    let ty = m.builder.type_of(y);
-    let window = Window { stride: [1, m.rng.pick(&[1, 2])], ..Window::default() };
-    let pool = Pool2d { kind: PoolKind::Max, size: [1, 2.min(ty.shape[3])], window };
-    let pooled = m.add(pool, &[y])?;
-    let upstream = m.add(Unary::new(UnaryKind::Cos), &[pooled])?;
-    let back = m.add(Pool2dByInput { pool }, &[y, upstream])?;
-    let zero = m.add(Fill { shape: Shape::SCALAR, value: Scalar::of(ty.dtype, 0.0) }, &[])?;
-    let above = m.add(Binary { kind: BinaryKind::Greater }, &[y, zero])?;
-    m.add(Where, &[above, back, zero])
 }
 
 fn reduce(m: &mut Making<'_>) -> Option<Value> {

@@ -17,6 +17,7 @@ mod bias_add;
 mod binary;
 mod cast;
 mod conv2d;
+mod conv2d_bias;
 mod cross_entropy;
 mod cumsum;
 mod dropout;
@@ -64,6 +65,7 @@ pub fn all() -> Vec<Case> {
     random::cases(&mut list);
     fused::cases(&mut list);
     conv2d::cases(&mut list);
+    conv2d_bias::cases(&mut list);
     pool2d::cases(&mut list);
     batch_norm::cases(&mut list);
     dropout::cases(&mut list);

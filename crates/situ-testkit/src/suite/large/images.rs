@@ -5,10 +5,13 @@ use super::{Answer, Cost, Given, Table};
 use crate::array::Array;
 use crate::suite::case::{Expected, Tolerance};
 use crate::suite::conv2d::{Sizes, What, filter, image};
+use crate::suite::conv2d_bias::layer;
 use crate::suite::pool2d::{places, pooled, shaped};
 use situ_core::DType;
 use situ_ir::ops::window::{Format, Window};
-use situ_ir::ops::{Conv2d, Conv2dByFilter, Conv2dByInput, Pool2d, Pool2dByInput, PoolKind};
+use situ_ir::ops::{
+    Conv2d, Conv2dBias, Conv2dByFilter, Conv2dByInput, Pool2d, Pool2dByInput, PoolKind, Unary, UnaryKind,
+};
 
 /// Batch, channels, height, width; filters and their size; padding on all sides.
 type Row = ([usize; 4], [usize; 3], usize, Cost);
@@ -41,6 +44,10 @@ pub(super) fn cases(table: &mut Table) {
                 convolution(table, if first { row.3 } else { Cost::Long }, dtype, format, row);
             }
         }
+    }
+    for format in [Format::ChannelsFirst, Format::ChannelsLast] {
+        biased(table, Cost::Quick, DType::F32, format, [64, 1, 28, 28], 32);
+        biased(table, Cost::Long, DType::F64, format, [64, 32, 13, 13], 64);
     }
     for kind in [PoolKind::Max, PoolKind::Average] {
         for dtype in [DType::F32, DType::F64] {
@@ -94,6 +101,18 @@ fn convolution(table: &mut Table, cost: Cost, dtype: DType, format: Format, row:
     push("noise", &|dims, seed| Given::noise(dtype, dims, seed));
     // Every result is a count of what lies under the window.
     push("ones", &|dims, _| Given::full(dtype, dims, 1.0));
+}
+
+/// A layer of a network on 28×28: 3×3 filters, a bias and a relu.
+fn biased(table: &mut Table, cost: Cost, dtype: DType, format: Format, [n, c, h, w]: [usize; 4], out: usize) {
+    let conv = Conv2d { window: Window { format, ..Window::default() }, groups: 1 };
+    let op = Conv2dBias { conv, activation: Some(Unary::new(UnaryKind::Relu)) };
+    let bias: &[usize] = if format == Format::ChannelsFirst { &[out, 1, 1] } else { &[out] };
+    let dims = [&image(format, [n, c, h, w])[..], &filter(format, [out, c, 3, 3]), bias];
+    let inputs = dims.iter().zip([83, 89, 97]).map(|(dims, seed)| Given::noise(dtype, dims, seed)).collect();
+    table.push(cost, &format!("bias {format:?}"), op, inputs, Tolerance::units(dtype, 8.0, 8.0), move |i| {
+        answer(layer(op, &i.iter().map(array).collect::<Vec<_>>()))
+    });
 }
 
 fn pool(
