@@ -69,8 +69,16 @@ crate::dtype_table!([scalars]);
 
 impl Scalar {
     /// `value` as a scalar of `dtype`, as a cast converts it: see [`Element::from_f64`].
+    ///
+    /// ```
+    /// use situ_core::{DType, Scalar, bf16};
+    /// // Just above the middle of two neighbours.
+    /// let number = 1.0 + f64::powi(2.0, -8) + f64::powi(2.0, -30);
+    /// assert_eq!(Scalar::of(DType::BF16, number), Scalar::BF16(bf16::from_f32(1.0078125)));
+    /// ```
     pub fn of(dtype: DType, value: f64) -> Scalar {
-        with_element!(dtype, T => T::from_f64(value).to_scalar())
+        // By the trait: f16 and bf16 have a function of that name, which rounds twice.
+        with_element!(dtype, T => <T as Element>::from_f64(value).to_scalar())
     }
 
     /// `value` as a scalar of `dtype`, as a cast converts it: see [`Element::from_whole`].
@@ -123,6 +131,23 @@ impl Scalar {
             None => held.to_f64().is_finite() || !value.is_finite(),
         };
         fits.then_some(held)
+    }
+
+    /// The number before this one among those that its dtype has, of a finite float.
+    ///
+    /// ```
+    /// use situ_core::Scalar;
+    /// assert_eq!(Scalar::F32(1.0).before(), Scalar::F32(1.0f32.next_down()));
+    /// ```
+    pub fn before(self) -> Scalar {
+        let (dtype, bits) = (self.dtype(), self.bits());
+        let sign = 1 << (8 * dtype.size() - 1);
+        let below = match bits {
+            0 => sign | 1,
+            _ if bits & sign != 0 => sign | ((bits & !sign) + 1),
+            _ => bits - 1,
+        };
+        Scalar::from_bits(dtype, below)
     }
 
     /// The element of `dtype` whose memory begins with these bits; the inverse of [`Scalar::bits`].

@@ -85,7 +85,7 @@ macro_rules! by_class {
             <$rust>::from_f32(super::half::whole_to_odd(u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX), value < 0))
         }
         fn parse(text: &str) -> Option<Self> {
-            text.parse().ok().map(Self::from_f64)
+            text.parse().ok().map(<Self as Element>::from_f64)
         }
         fn bits(self) -> u64 {
             self.to_bits().into()

@@ -59,7 +59,7 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
             // SAFETY: see above.
             dtype if dtype.is_half() => unsafe {
                 let [low, high] = [low, high].map(|v| Scalar::of(dtype, v).to_f64());
-                let top = before(dtype, high).max(low);
+                let top = Scalar::of(dtype, high).before().to_f64().max(low);
                 rounded(exec, call, dtype, to, count, |wide| {
                     random::uniform_up_to(exec, stream, low, high, top, wide, count);
                 });
@@ -100,17 +100,4 @@ fn run(exec: &Exec<'_>, call: &Call<'_>) -> Result<()> {
         },
     }
     Ok(())
-}
-
-/// The number of a dtype before this one of it, which is finite.
-fn before(dtype: DType, number: f64) -> f64 {
-    let bits = Scalar::of(dtype, number).bits();
-    let sign = 1 << (8 * dtype.size() - 1);
-    let below = match bits {
-        0 => sign | 1,
-        _ if bits == sign => sign | 1,
-        _ if bits & sign != 0 => bits + 1,
-        _ => bits - 1,
-    };
-    Scalar::from_bits(dtype, below).to_f64()
 }

@@ -96,7 +96,7 @@ impl Given {
         let places = 0..self.len();
         let dims = &self.dims;
         let tensor = with_element!(self.dtype, T => {
-            constant(&places.map(|p| T::from_f64(self.at(p))).collect::<Vec<_>>(), dims)
+            constant(&places.map(|p| <T as Element>::from_f64(self.at(p))).collect::<Vec<_>>(), dims)
         })?;
         if self.reversed { tensor.transpose(&[]) } else { Ok(tensor) }
     }
