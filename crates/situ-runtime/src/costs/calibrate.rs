@@ -67,9 +67,16 @@ pub fn calibrate(
             model.lines[class as usize] = line;
         }
     }
+    let in_f32 = bench.factor_samples(DType::F32)?;
     for (n, dtype) in dtypes.into_iter().enumerate() {
         progress(probes.len() + n, total, dtype.name());
-        bench.factors(&mut model, dtype)?;
+        for sample in bench.factor_samples(dtype)? {
+            let same = in_f32.iter().find(|other| other.class == sample.class);
+            if let Some(factor) = same.and_then(|same| fit::factor(model.line(sample.class()), &sample, same))
+            {
+                model.factors.set(sample.class(), dtype, factor);
+            }
+        }
     }
     progress(total - 1, total, "copies");
     (model.upload, model.download) = bench.links()?;
@@ -126,28 +133,29 @@ impl Bench<'_> {
         Ok(Probe { what: format!("{} {}", op.name(), sizes.join(" ")), op, inputs })
     }
 
-    /// Measures how much longer a sum and a product take in a dtype than the lines, which are of f32, say. A
-    /// device without its kernels keeps the factors that it has.
-    fn factors(&self, model: &mut CostModel, dtype: DType) -> Result<()> {
-        let add = Op::from(Binary { kind: BinaryKind::Add });
-        for (op, dims) in [(add, &[64 << 10][..]), (Matmul::default().into(), &[128, 128])] {
+    /// One measurement in a dtype for each class that computes. A class that the device has no kernel for, or
+    /// that the dtype has no op of, has none.
+    fn factor_samples(&self, dtype: DType) -> Result<Vec<Sample>> {
+        let sum = Reduce { kind: ReduceKind::Sum, axes: Axes::one(1), keep_dims: false };
+        let mut probes = vec![
+            (Op::from(Binary { kind: BinaryKind::Add }), &[64 << 10][..], 2),
+            (Op::from(Matmul::default()), &[128, 128][..], 2),
+            (Op::from(sum), &[256, 256][..], 1),
+        ];
+        if dtype.is_float() {
+            probes.push((Op::from(Unary::new(UnaryKind::Exp)), &[64 << 10][..], 1));
+        }
+        let mut samples = Vec::new();
+        for (op, dims, inputs) in probes {
             let fill = Fill { shape: Shape::new(dims)?, value: Scalar::of(dtype, 1.0) };
             let input = match self.run(&fill.into(), &[]) {
-                Err(Error::NoKernel(_) | Error::TooLarge(_)) => return Ok(()),
+                Err(Error::NoKernel(_) | Error::TooLarge(_)) => return Ok(samples),
                 made => made?,
             };
-            let probe =
-                Probe { what: format!("{} {dtype}", op.name()), op, inputs: vec![input.clone(), input] };
-            let Some(sample) = self.sample(&probe)? else { continue };
-            let line = model.line(sample.class());
-            let arithmetic = sample.flops * line.per_flop;
-            // Where the line has no part of operations, it has no factor either.
-            if arithmetic > 0.0 {
-                let left = sample.seconds - line.launch - sample.bytes * line.per_byte;
-                model.factors.set(sample.class(), dtype, left.max(0.0) / arithmetic);
-            }
+            let what = format!("{} {dtype}", op.name());
+            samples.extend(self.sample(&Probe { what, op, inputs: vec![input; inputs] })?);
         }
-        Ok(())
+        Ok(samples)
     }
 
     /// What the model is fitted to.

@@ -54,6 +54,18 @@ pub fn line(samples: &[Sample]) -> Option<Line> {
     best.map(|([launch, per_flop, per_byte], _)| Line { launch, per_flop, per_byte })
 }
 
+/// How many times as long work takes in a dtype as the line, which is of f32, says; `same` is the same op in
+/// f32, by which the line's own error there is told from the dtype's share. What the factor is of,
+/// [`CostModel::compute`](super::CostModel::compute) says.
+pub fn factor(line: &Line, sample: &Sample, same: &Sample) -> Option<f64> {
+    let error = same.seconds / line.seconds(same.flops, same.bytes);
+    let grows = if line.per_flop > 0.0 { sample.flops * line.per_flop } else { sample.bytes * line.per_byte };
+    let stays = line.seconds(sample.flops, sample.bytes) - grows;
+    let factor = (sample.seconds / error - stays) / grows;
+    // An op that is lost in the launch tells nothing.
+    (factor.is_finite() && factor > 0.0).then_some(factor)
+}
+
 /// Solves the normal equations of the terms in use; the others are zero.
 fn least_squares(rows: &[[f64; 3]], used: &[usize]) -> Option<[f64; 3]> {
     let n = used.len();
@@ -105,6 +117,25 @@ mod tests {
 
     fn sample(flops: f64, bytes: f64, seconds: f64) -> Sample {
         Sample { what: String::new(), class: 0, flops, bytes, seconds }
+    }
+
+    #[test]
+    fn a_factor_is_of_the_operations_or_of_the_bytes_where_the_line_has_no_operations() {
+        let both = Line { launch: 1e-6, per_flop: 1e-9, per_byte: 1e-10 };
+        let bytes = Line { per_flop: 0.0, ..both };
+        for (line, seconds, want) in [
+            (both, 1e-6 + 3.0 * 1e-3 + 4e-4, Some(3.0)),
+            (bytes, 1e-6 + 2.0 * 4e-4, Some(2.0)),
+            // Less than a launch takes.
+            (both, 1e-7, None),
+        ] {
+            // The line is wrong by half for f32, too.
+            let same = sample(1e6, 8e6, 1.5 * line.seconds(1e6, 8e6));
+            let found = factor(&line, &sample(1e6, 4e6, 1.5 * seconds), &same);
+            assert_eq!(found.map(|f| (f * 1e6).round() / 1e6), want);
+        }
+        let nothing = Line { launch: 1e-6, per_flop: 0.0, per_byte: 0.0 };
+        assert_eq!(factor(&nothing, &sample(1.0, 1.0, 1.0), &sample(1.0, 1.0, 1.0)), None);
     }
 
     #[test]

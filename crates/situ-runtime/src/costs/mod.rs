@@ -1,8 +1,8 @@
 //! What ops and copies are expected to take.
 //!
 //! A device has one line for each class of work: seconds = launch + flops / rate + bytes / bandwidth, of f32;
-//! other dtypes have a factor on the flops. Copies to and from the host have the same without the flops. The
-//! built-in lines are round numbers for a class of hardware, good enough to tell milliseconds from
+//! other dtypes have a factor for each class. Copies to and from the host have the same without the flops.
+//! The built-in lines are round numbers for a class of hardware, good enough to tell milliseconds from
 //! microseconds; [`calibrate`](mod@calibrate) fits a device's own.
 
 pub mod calibrate;
@@ -150,10 +150,17 @@ impl CostModel {
         LinkCost { latency: line.launch, per_byte: 2.0 * line.per_byte }
     }
 
-    /// Seconds this work takes, once its inputs are there.
+    /// Seconds this work takes, once its inputs are there. The factor of its dtype is one of the operations;
+    /// where a line was fitted without any, because bytes tell as much, it is one of the bytes of a class
+    /// that computes.
     #[inline]
     pub fn compute(&self, work: &Work) -> f64 {
-        self.line(work.class).seconds(work.flops * self.factors.of(work.class, work.dtype), work.bytes)
+        let (line, factor) = (self.line(work.class), self.factors.of(work.class, work.dtype));
+        match work.class {
+            WorkClass::Move | WorkClass::Gather => line.seconds(work.flops, work.bytes),
+            _ if line.per_flop > 0.0 => line.seconds(work.flops * factor, work.bytes),
+            _ => line.seconds(work.flops, work.bytes * factor),
+        }
     }
 }
 
