@@ -19,6 +19,8 @@ pub(crate) struct Context {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: wgpu::Limits,
+    /// Whether kernels may compute with 64-bit integers.
+    pub(crate) int64: bool,
     borders: Borders,
     condition: Arc<Condition>,
     /// Where its driver's threads are.
@@ -56,8 +58,10 @@ impl Context {
         let limits = adapter.handle.limits();
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("situ"),
-            // Launches can be timed where the adapter has a clock, and numbers joined where it has subgroups.
-            required_features: adapter.features & (Clock::FEATURES | wgpu::Features::SUBGROUP),
+            // Launches can be timed where the adapter has a clock, numbers joined where it has subgroups, and
+            // 64-bit integers computed with where it has those.
+            required_features: adapter.features
+                & (Clock::FEATURES | wgpu::Features::SUBGROUP | wgpu::Features::SHADER_INT64),
             required_limits: limits.clone(),
             // The pool above us makes few, large blocks: sub-allocation by wgpu would only add slack.
             memory_hints: wgpu::MemoryHints::MemoryUsage,
@@ -79,7 +83,15 @@ impl Context {
             ));
         }));
         let borders = Borders::uncounted(adapter, &limits);
-        let mut context = Context { device, queue, limits, borders, condition, home: adapter.home };
+        let mut context = Context {
+            device,
+            queue,
+            limits,
+            int64: adapter.features.contains(wgpu::Features::SHADER_INT64),
+            borders,
+            condition,
+            home: adapter.home,
+        };
         context.borders = borders.counted(&context, adapter)?;
         Ok(context)
     }

@@ -44,7 +44,10 @@ impl PhysicalGpu {
             AdapterKind::Virtual => DeviceClass::VirtualGpu,
             AdapterKind::Software => DeviceClass::SoftwareGpu,
         };
-        let binding = adapter.max_binding_bytes >> 20;
+        let mut features = vec![format!("tensors up to {} MiB", adapter.max_binding_bytes >> 20)];
+        if adapter.features.contains(wgpu::Features::SHADER_INT64) {
+            features.push("64-bit integers".into());
+        }
         let description = Description {
             kind: DeviceKind::Gpu,
             capabilities: Capabilities { peers: true, ..Capabilities::QUEUE },
@@ -53,7 +56,7 @@ impl PhysicalGpu {
             driver: Some(adapter.driver.clone()),
             memory: adapter.memory.map(|bytes| bytes as usize),
             cores: Vec::new(),
-            features: vec![format!("tensors up to {binding} MiB")],
+            features,
             dtypes: KERNELS.dtypes(),
         };
         PhysicalGpu { adapter, description, shared: Mutex::default() }
@@ -156,8 +159,10 @@ impl Gpu {
         let types = |args: &[Arg<'_>]| args.iter().map(Arg::tensor_type).collect::<Vec<_>>();
         let work = op.work(&types(call.inputs), &types(call.outputs));
         let work = (work.flops + work.bytes / 4.0) as u64;
-        (kernel.launch)(&Run { stream: &self.stream, call, work, watch })
-            .map_err(|fault| self.error(op.name(), fault))
+        let run = Run { stream: &self.stream, call, work, watch };
+        let launched =
+            if kernel.widened { kernels::launch_widened(kernel, &run) } else { (kernel.launch)(&run) };
+        launched.map_err(|fault| self.error(op.name(), fault))
     }
 }
 
@@ -173,7 +178,11 @@ impl Device for Gpu {
         outputs: &[TensorType],
     ) -> std::result::Result<KernelId, Lack> {
         let kernel = KERNELS.find(op, inputs, outputs)?;
-        let borders = self.stream.context().borders();
+        let context = self.stream.context();
+        if !context.int64 && KERNELS.get(kernel).is_some_and(|k| (k.int64)(op, inputs, outputs)) {
+            return Err(Lack::Kernel);
+        }
+        let borders = context.borders();
         let sizes = Sizes { bytes: borders.block, elements: borders.elements };
         sizes.hold(inputs, outputs, self.workspace(kernel, op, inputs, outputs))?;
         Ok(kernel)
@@ -184,7 +193,8 @@ impl Device for Gpu {
     }
 
     fn workspace(&self, kernel: KernelId, op: &Op, inputs: &[TensorType], outputs: &[TensorType]) -> usize {
-        KERNELS.get(kernel).map_or(0, |k| (k.workspace)(self.stream.context().borders(), op, inputs, outputs))
+        let borders = self.stream.context().borders();
+        KERNELS.get(kernel).map_or(0, |k| kernels::workspace(k, borders, op, inputs, outputs))
     }
 
     fn allocate(&self, bytes: usize) -> std::result::Result<Block, String> {

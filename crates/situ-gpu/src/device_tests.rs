@@ -2,10 +2,11 @@
 
 use crate::adapters::find_adapters;
 use crate::device::PhysicalGpu;
-use situ_core::{Budget, DType, DeviceId, DeviceKind, Error, Layout, Scalar, Shape, TensorType};
+use situ_core::{Axes, Budget, DType, DeviceId, DeviceKind, Error, Layout, Scalar, Shape, TensorType};
 use situ_device::{Arg, Call, Device, Lack, Open, Physical, Region};
 use situ_ir::Op;
-use situ_ir::ops::Fill;
+use situ_ir::ops::fused::{Fused, Program, Register, Step};
+use situ_ir::ops::{Binary, BinaryKind, Cast, Concat, Dense, Fill, Reduce, ReduceKind};
 use std::sync::Arc;
 
 fn physical() -> Option<PhysicalGpu> {
@@ -45,7 +46,8 @@ fn a_gpu_describes_itself_and_has_kernels_for_its_dtypes_alone() {
     let Some(gpu) = physical() else { return };
     let description = gpu.description();
     assert_eq!(description.kind, DeviceKind::Gpu);
-    assert_eq!(description.dtypes, [DType::F32, DType::I32, DType::I64, DType::Bool]);
+    let all_but_f64: Vec<DType> = DType::ALL.into_iter().filter(|d| *d != DType::F64).collect();
+    assert_eq!(description.dtypes, all_but_f64);
     assert!(!description.hardware.is_empty() && description.driver.is_some());
     let device = open(&gpu, 0, None).unwrap();
     let shape = Shape::SCALAR;
@@ -95,4 +97,56 @@ fn staging_is_claimed_on_the_budget_and_trimmed() {
     assert_eq!(budget.taken(), device.staging());
     device.trim();
     assert_eq!(device.staging(), idle);
+}
+
+#[test]
+fn an_adapter_without_64_bit_arithmetic_moves_and_converts_such_integers_and_does_no_more() {
+    let Some(mut adapter) = find_adapters().into_iter().next() else { return };
+    let has = |device: &dyn Device, op: Op, inputs: &[DType]| {
+        let types: Vec<TensorType> =
+            inputs.iter().map(|d| TensorType::new(*d, Shape::new(&[6]).unwrap())).collect();
+        let outputs = op.infer(&types).unwrap();
+        device.kernel(&op, &types, &outputs).map(|_| ())
+    };
+    adapter.features.remove(wgpu::Features::SHADER_INT64);
+    let gpu = PhysicalGpu::new(adapter);
+    assert!(!gpu.description().features.contains(&"64-bit integers".to_string()));
+    let device = open(&gpu, 0, None).unwrap();
+    for dtype in [DType::I64, DType::U64] {
+        let add = Op::from(Binary { kind: BinaryKind::Add });
+        assert_eq!(has(&*device, add.clone(), &[dtype; 2]), Err(Lack::Kernel));
+        let sum = Reduce { kind: ReduceKind::Sum, axes: Axes::one(0), keep_dims: false };
+        assert_eq!(has(&*device, sum.into(), &[dtype]), Err(Lack::Kernel));
+        let steps = vec![Step::Binary(Binary { kind: BinaryKind::Add }, Register(0), Register(0))];
+        let program = Program::new(vec![dtype], steps, vec![Register(1)]).unwrap();
+        assert_eq!(has(&*device, Fused { program: program.into() }.into(), &[dtype]), Err(Lack::Kernel));
+        assert_eq!(has(&*device, Dense.into(), &[dtype]), Ok(()));
+        assert_eq!(has(&*device, Concat { axis: 0 }.into(), &[dtype; 2]), Ok(()));
+        for other in [DType::F16, DType::F32, DType::I8, DType::U64, DType::Bool] {
+            assert_eq!(has(&*device, Cast { to: other }.into(), &[dtype]), Ok(()));
+            assert_eq!(has(&*device, Cast { to: dtype }.into(), &[other]), Ok(()));
+        }
+        // What it has is compiled without the arithmetic, too.
+        let value = Scalar::of_whole(dtype, -3);
+        let shape = Shape::new(&[16]).unwrap();
+        let op = Op::from(Fill { shape, value });
+        let kernel = device.kernel(&op, &[], &[TensorType::new(dtype, shape)]).unwrap();
+        let block = device.allocate(256).unwrap();
+        let region = Region { block: &block, offset: 0, bytes: 128 };
+        let layout = Layout::dense(shape);
+        let outputs = [Arg { region, dtype, layout: &layout }];
+        let call = Call {
+            kernel,
+            op: &op,
+            inputs: &[],
+            outputs: &outputs,
+            workspace: None,
+            caller: None,
+            timing: None,
+        };
+        device.launch(&call).unwrap();
+        let mut bytes = [0; 128];
+        device.download(region, &mut bytes).unwrap();
+        assert!(bytes.chunks(8).all(|c| c == value.bits().to_ne_bytes()), "{bytes:?}");
+    }
 }

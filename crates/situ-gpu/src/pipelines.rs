@@ -145,8 +145,10 @@ pub(crate) struct Pipeline {
 /// How a kernel sees a buffer that it binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
-    /// `array<u32>`: f32 and i32 are bitcast, bools are four to a word.
+    /// `array<u32>`; what elements are in it, `kernels::elem` says.
     Words,
+    /// `array<vec2<u32>>`.
+    Pairs,
     /// `array<vec4<u32>>`.
     Quads,
     /// `array<atomic<u32>>`.
@@ -369,6 +371,7 @@ fn declarations(buffers: &[View]) -> String {
     for (i, view) in buffers.iter().enumerate() {
         let element = match view {
             View::Words => "u32",
+            View::Pairs => "vec2<u32>",
             View::Quads => "vec4<u32>",
             View::Atomics => "atomic<u32>",
         };

@@ -8,8 +8,9 @@ pub use situ_cpu::custom::CpuCall;
 
 /// The kernel of a type of ops on GPUs, as text.
 ///
-/// The text has a function `fn result(e: u32) -> ..` that gives element `e` of the output, row-major, as
-/// `f32`, `i32` or `bool`. It finds element `i` of its inputs, of which there are three at most, by `in0(i)`,
+/// The text has a function `fn result(e: u32) -> ..` that gives element `e` of the output, row-major: floats
+/// as `f32`, integers as `i32` or `u32` (those of 64 bits as `i64` or `u64`), truth as `bool`. It finds
+/// element `i` of its inputs, of which there are three at most, by `in0(i)`,
 /// `in1(i)` and `in2(i)`, and the op's four words by `own()`. WGSL may assume that there is no NaN;
 /// `is_nan(x)` and `nan()` know better.
 #[derive(Clone, Copy, Debug)]

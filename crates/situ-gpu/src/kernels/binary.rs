@@ -1,20 +1,22 @@
 //! Functions of two elements, broadcast; and the bias, which is a sum broadcast over rows.
 
 use super::Kernel;
+use super::elem::Number;
 use super::elementwise::{Function, launch};
 use super::run::Run;
 use super::shader::{Elem, Math};
 use crate::checks::BadValue;
 use crate::fault::Fault;
-use situ_core::{DType, TensorType};
+use situ_core::TensorType;
 use situ_device::{Check, Registry};
 use situ_ir::ops::BinaryKind;
 use situ_ir::{Op, OpKind};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
-    registry.add_where(OpKind::Binary, Elem::DTYPES, Kernel::new(run), supports);
-    registry.add(OpKind::BiasAdd, &[DType::F32, DType::I32], Kernel::new(run));
+    registry.add_where(OpKind::Binary, Elem::DTYPES, Kernel::new(run).computing(), supports);
+    registry.add(OpKind::BiasAdd, Elem::NUMBERS, Kernel::new(run).computing());
 }
 
 fn supports(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> bool {
@@ -36,35 +38,41 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         inputs: vec![elem; 2],
         output: Elem::of(run.output().dtype)?,
         math: math(kind, elem),
-        body: text.into(),
-        bad: divides(kind, elem).then_some((ZERO_DIVISOR, BadValue::DivisionByZero)),
+        body: text,
+        bad: divides(kind, elem).then(|| (zero_divisor(elem), BadValue::DivisionByZero)),
     };
     launch(run, &function, run.call.inputs, [0; 4])
 }
 
-/// Whether it has no value where [`ZERO_DIVISOR`].
+/// Whether it has no value where [`zero_divisor`] holds.
 pub(super) fn divides(kind: BinaryKind, elem: Elem) -> bool {
-    elem == Elem::I32 && matches!(kind, BinaryKind::Div | BinaryKind::Rem)
+    elem.dtype.is_integer() && matches!(kind, BinaryKind::Div | BinaryKind::Rem)
 }
 
 /// The condition under which a division has no value.
-pub(super) const ZERO_DIVISOR: &str = "b == 0";
+pub(super) fn zero_divisor(elem: Elem) -> String {
+    format!("b == {}(0)", elem.wgsl())
+}
 
 /// The mathematics that the function stands on.
 pub(super) fn math(kind: BinaryKind, elem: Elem) -> Math {
-    match (kind, elem) {
-        (BinaryKind::Pow, Elem::F32) => Math::POW,
-        (BinaryKind::Rem, Elem::F32) => Math::REM,
+    match (kind, elem.number) {
+        (BinaryKind::Pow, Number::F32) => Math::POW,
+        (BinaryKind::Rem, Number::F32) => Math::REM,
         _ => Math::NONE,
     }
 }
 
 /// The function of `a` and `b` as WGSL.
-pub(super) fn body(kind: BinaryKind, elem: Elem) -> Option<&'static str> {
-    match elem {
-        Elem::F32 => float(kind),
-        Elem::I32 => integer(kind),
-        Elem::Bool => truth(kind),
+pub(super) fn body(kind: BinaryKind, elem: Elem) -> Option<Cow<'static, str>> {
+    // `N` is the type of numbers.
+    let whole = |text: &'static str| text.replace("N(", &format!("{}(", elem.wgsl())).into();
+    match elem.number {
+        Number::F32 => float(kind).map(Cow::from),
+        Number::I32 | Number::I64 => signed(kind).map(whole),
+        Number::U32 | Number::U64 => unsigned(kind).map(whole),
+        Number::Bool => truth(kind).map(Cow::from),
+        Number::Pair => None,
     }
 }
 
@@ -89,23 +97,45 @@ fn float(kind: BinaryKind) -> Option<&'static str> {
     })
 }
 
-fn integer(kind: BinaryKind) -> Option<&'static str> {
+fn signed(kind: BinaryKind) -> Option<&'static str> {
+    Some(match kind {
+        // By zero is reported; by -1 the least value wraps.
+        BinaryKind::Div => {
+            "select(select(a / select(b, N(1), b == N(0) || b == N(-1)), -a, b == N(-1)), N(0), b == N(0))"
+        }
+        BinaryKind::Rem => "select(a % select(b, N(1), b == N(0) || b == N(-1)), N(0), b == N(0))",
+        kind => return whole(kind),
+    })
+}
+
+fn unsigned(kind: BinaryKind) -> Option<&'static str> {
+    Some(match kind {
+        BinaryKind::Div => "select(a / select(b, N(1), b == N(0)), N(0), b == N(0))",
+        BinaryKind::Rem => "select(a % select(b, N(1), b == N(0)), N(0), b == N(0))",
+        kind => return whole(kind),
+    })
+}
+
+/// What is written the same way for integers with a sign and without.
+fn whole(kind: BinaryKind) -> Option<&'static str> {
     Some(match kind {
         BinaryKind::Add => "a + b",
         BinaryKind::Sub => "a - b",
         BinaryKind::Mul => "a * b",
-        // By zero is reported; by -1 the least value wraps, which WGSL also says.
-        BinaryKind::Div => "select(a / select(b, 1, b == 0), 0, b == 0)",
-        BinaryKind::Rem => "select(a % select(b, 1, b == 0 || b == -1), 0, b == 0)",
-        BinaryKind::Maximum => "max(a, b)",
-        BinaryKind::Minimum => "min(a, b)",
+        BinaryKind::Maximum => "select(b, a, a > b)",
+        BinaryKind::Minimum => "select(b, a, a < b)",
         BinaryKind::Equal => "a == b",
         BinaryKind::NotEqual => "a != b",
         BinaryKind::Less => "a < b",
         BinaryKind::LessEqual => "a <= b",
         BinaryKind::Greater => "a > b",
         BinaryKind::GreaterEqual => "a >= b",
-        BinaryKind::Pow | BinaryKind::And | BinaryKind::Or | BinaryKind::Xor => return None,
+        BinaryKind::Div
+        | BinaryKind::Rem
+        | BinaryKind::Pow
+        | BinaryKind::And
+        | BinaryKind::Or
+        | BinaryKind::Xor => return None,
     })
 }
 

@@ -106,8 +106,9 @@ fn finish(run: &Run<'_>, op: &Conv2dBias, sizes: &ConvSizes) -> Result<(), Fault
     let kind: Option<UnaryKind> = op.activation.map(|op| op.kind);
     let pipeline = run.pipeline(PipelineKey::new("conv2d_bias", kind), || {
         // Registered only for activations that have a body.
-        let (math, body) = kind.and_then(|kind| unary::body(kind, Elem::F32)).unwrap_or((Math::NONE, "a"));
-        let text = include_str!("wgsl/conv2d_bias.wgsl").replace("ACTIVATION", body);
+        let body = kind.and_then(|kind| unary::body(kind, Elem::F32));
+        let (math, body) = body.unwrap_or((Math::NONE, "a".into()));
+        let text = include_str!("wgsl/conv2d_bias.wgsl").replace("ACTIVATION", &body);
         per_output(Elem::F32, 1, false, &format!("{}{text}", math.text()))
     })?;
     let apart = match op.conv.window.format {

@@ -2,10 +2,10 @@
 
 use super::Kernel;
 use super::elementwise::{Function, launch_over};
-use super::pairs;
 use super::run::Run;
 use super::shader::{Elem, Math};
 use crate::fault::Fault;
+use situ_core::DType;
 use situ_device::{Check, Registry};
 use situ_ir::{Op, OpKind};
 use std::sync::Arc;
@@ -13,9 +13,6 @@ use std::sync::Arc;
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     for kind in [OpKind::Dense, OpKind::Reshape, OpKind::Permute, OpKind::Expand, OpKind::Slice] {
         registry.add(kind, Elem::DTYPES, Kernel::new(run));
-        registry.add_where(kind, pairs::DTYPES, Kernel::new(run), |_, inputs, outputs| {
-            inputs.iter().chain(outputs).all(pairs::fit)
-        });
     }
 }
 
@@ -28,15 +25,12 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
             .view(input.layout, &run.output().tensor_type())
             .ok_or_else(|| Fault::Internal(format!("{} is no view of its input", op.name())))?,
     };
-    if pairs::DTYPES.contains(&input.dtype) {
-        return pairs::copy(run, &layout);
-    }
-    launch_over(run, &identity(Elem::of(input.dtype)?), layout.shape(), run.call.inputs, &[layout], [0; 4])
+    launch_over(run, &identity(input.dtype), layout.shape(), run.call.inputs, &[layout], [0; 4])
 }
 
-/// The function that changes nothing. Integers stand for floats too: the bits are moved as they are.
-pub(super) fn identity(elem: Elem) -> Function {
-    let elem = if elem.is_word() { Elem::I32 } else { elem };
+/// The function that changes nothing.
+pub(super) fn identity(dtype: DType) -> Function {
+    let elem = Elem::moved(dtype);
     Function {
         kernel: "copy",
         inputs: vec![elem],

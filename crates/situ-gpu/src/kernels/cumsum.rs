@@ -8,7 +8,7 @@ use super::shader::{Elem, Math, entry};
 use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::pipelines::{PipelineKey, Source, View};
-use situ_core::{DType, Shape, TensorType};
+use situ_core::{Shape, TensorType};
 use situ_device::{Check, Registry};
 use situ_ir::ops::Cumsum;
 use situ_ir::{Op, OpKind};
@@ -19,7 +19,7 @@ const WHOLE: usize = 1024;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
     let kernel = Kernel::new(run).accepting(|_, _, layout| layout.is_dense()).with_workspace(workspace);
-    registry.add(OpKind::Cumsum, &[DType::F32, DType::I32], kernel);
+    registry.add(OpKind::Cumsum, Elem::WORDS, kernel.computing());
 }
 
 /// How rows lie and are cut.
@@ -48,7 +48,7 @@ impl Cuts {
 fn workspace(_: &Borders, op: &Op, inputs: &[TensorType], _: &[TensorType]) -> usize {
     let (Op::Cumsum(op), [input]) = (op, inputs) else { return 0 };
     let cuts = Cuts::of(op, &input.shape);
-    if cuts.pieces > 1 { 4 * cuts.rows * cuts.pieces } else { 0 }
+    if cuts.pieces > 1 { input.dtype.size() * cuts.rows * cuts.pieces } else { 0 }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +75,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     }
     let (work, at) = if cuts.pieces > 1 { run.workspace()? } else { (run.block(output)?, 0) };
     let blocks = [run.block(input)?, work, run.block(output)?];
-    let offsets = [element_offset(input), at, 0, element_offset(output)];
+    let offsets = [element_offset(input), at / (elem.size() / 4) as u32, 0, element_offset(output)];
     let own = [cuts.inner as u32, cuts.pieces as u32, u32::from(op.exclusive), u32::from(op.reverse)];
     let stages: &[Stage] =
         if cuts.pieces > 1 { &[Stage::Pieces, Stage::Before, Stage::Elements] } else { &[Stage::Elements] };
@@ -93,16 +93,16 @@ fn source(stage: Stage, elem: Elem) -> Source {
     let ty = elem.wgsl();
     let body = match stage {
         Stage::Pieces => {
-            "    for (var i = first; i < end; i++) { sum += number(b0[params.w[1].x + place(row, i)]); }
-    b1[params.w[1].y + unit] = bitcast<u32>(sum);"
+            "    for (var i = first; i < end; i++) { sum += input(params.w[1].x + place(row, i)); }
+    set_part(params.w[1].y + unit, sum);"
         }
         // Thousands of sums: what each addition rounds away is carried along, unless there is no number left.
         Stage::Before if elem == Elem::F32 => {
             "    var lost = 0.0;
     for (var k = 0u; k < params.w[2].y; k++) {
         let at = params.w[1].y + k * rows + unit;
-        let here = number(b1[at]);
-        b1[at] = bitcast<u32>(sum + lost);
+        let here = part(at);
+        set_part(at, sum + lost);
         let next = hide(sum + here);
         let added = hide(next - sum);
         let off = hide(sum - hide(next - added)) + hide(here - added);
@@ -113,8 +113,8 @@ fn source(stage: Stage, elem: Elem) -> Source {
         Stage::Before => {
             "    for (var k = 0u; k < params.w[2].y; k++) {
         let at = params.w[1].y + k * rows + unit;
-        let here = number(b1[at]);
-        b1[at] = bitcast<u32>(sum);
+        let here = part(at);
+        set_part(at, sum);
         sum += here;
     }"
         }
@@ -122,19 +122,22 @@ fn source(stage: Stage, elem: Elem) -> Source {
             // What came before is added to sums of the piece alone: a large sum would lose small elements
             // that are added to it one by one.
             "    var past = sum;
-    if params.w[2].y > 1u { past = number(b1[params.w[1].y + unit]); }
+    if params.w[2].y > 1u { past = part(params.w[1].y + unit); }
     for (var i = first; i < end; i++) {
         let at = place(row, i);
         let before = sum;
-        sum += number(b0[params.w[1].x + at]);
-        b2[params.w[1].w + at] = bitcast<u32>(past + select(sum, before, params.w[2].z != 0u));
+        sum += input(params.w[1].x + at);
+        set_output(params.w[1].w + at, past + select(sum, before, params.w[2].z != 0u));
     }"
         }
     };
+    let access = (Math::NONE | elem.math()).text()
+        + &elem.access("input", "b0")
+        + &elem.access("part", "b1")
+        + &elem.access("output", "b2");
     // Units of one piece lie row by row: neighbours read neighbours.
     let wgsl = format!(
-        "fn number(bits: u32) -> {ty} {{ return bitcast<{ty}>(bits); }}
-fn place(row: u32, i: u32) -> u32 {{
+        "{access}fn place(row: u32, i: u32) -> u32 {{
     let inner = params.w[2].x;
     let above = row / inner;
     let along = select(i, params.w[0].z - 1u - i, params.w[2].w != 0u);
@@ -155,5 +158,5 @@ fn work(unit: u32) {{
 ",
         entry(64)
     );
-    Source { buffers: vec![View::Words; 3], wgsl: Math::NONE.text() + &wgsl }
+    Source { buffers: vec![View::Words; 3], wgsl }
 }

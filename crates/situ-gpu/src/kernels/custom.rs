@@ -20,7 +20,10 @@ const INPUTS: usize = 3;
 const TRIPS: usize = 8_000;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
-    let kernel = Kernel::new(run).accepting(|_, _, layout| layout.is_dense());
+    let kernel = Kernel {
+        int64: |_, inputs, outputs| inputs.iter().chain(outputs).any(|ty| ty.dtype.size() == 8),
+        ..Kernel::new(run).accepting(|_, _, layout| layout.is_dense())
+    };
     registry.add_within(OpKind::Custom, Elem::DTYPES, kernel, supports);
 }
 
@@ -74,14 +77,16 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     // The text follows from the op and from what its operands are made of.
     let key = PipelineKey::new("custom", (op.clone(), elems, output));
     let pipeline = run.pipeline(key, || {
-        let mut text = Math::NONE.text();
+        let elements = elems.iter().flatten().chain([&output]);
+        let mut text = elements.fold(Math::NONE, |math, elem| math | elem.math()).text();
         for (n, (elem, lane)) in elems.iter().flatten().zip(["x", "y", "z"]).enumerate() {
             let load = elem.load(&format!("b{n}"), &format!("params.w[1].{lane} + i"));
             text += &format!("fn in{n}(i: u32) -> {} {{ return {load}; }}\n", elem.wgsl());
         }
         text += "fn own() -> vec4<u32> { return params.w[2]; }\n";
         text += &(shader.text)(op);
-        text += &format!("fn element(e: u32) -> u32 {{ return {}; }}\n", output.bits("result(e)"));
+        let (ty, bits) = (output.bits_type(), output.bits("result(e)"));
+        text += &format!("fn element(e: u32) -> {ty} {{ return {bits}; }}\n");
         per_output(output, elems.iter().flatten().count(), false, &text)
     })?;
     run.dispatch(&pipeline, &blocks, &params, groups_for(elements))?;

@@ -4,6 +4,7 @@
 //! An op supplies the text of `fn apply(..)`; `unary`, `binary`, `select` and `cast` are tables of such
 //! texts.
 
+use super::elem::LANES;
 use super::quads::Quads;
 use super::run::{Params, Run, element_offset, groups_for, offset_of};
 use super::shader::{Elem, Math, entry};
@@ -27,7 +28,7 @@ pub(crate) struct Function {
     /// number).
     pub(crate) body: Cow<'static, str>,
     /// An expression that is true where an element can't be computed, and what that means.
-    pub(crate) bad: Option<(&'static str, BadValue)>,
+    pub(crate) bad: Option<(String, BadValue)>,
 }
 
 /// Queues the function over `inputs`, broadcast to the output's shape.
@@ -79,24 +80,26 @@ pub(crate) fn launch_over(
     }
     blocks.push(run.block(output)?);
     let groups = groups_for(elements);
-    match f.bad {
-        Some((_, bad)) => run.dispatch_checked(&pipeline, &blocks, &params, groups, bad, None),
+    match &f.bad {
+        Some((_, bad)) => run.dispatch_checked(&pipeline, &blocks, &params, groups, *bad, None),
         None => run.dispatch(&pipeline, &blocks, &params, groups).map(|()| None),
     }
 }
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
-const LANES: [&str; 4] = ["x", "y", "z", "w"];
 
-/// `fn apply(a: .., b: .., e: u32) -> ..`, which notes an element that can't be computed.
+/// What it stands on, and `fn apply(a: .., b: .., e: u32) -> ..`, which notes an element that can't be
+/// computed.
 fn apply(f: &Function) -> String {
+    let math = f.inputs.iter().chain([&f.output]).fold(f.math, |math, elem| math | elem.math());
     let arguments: String = f.inputs.iter().zip(NAMES).map(|(i, n)| format!("{n}: {}, ", i.wgsl())).collect();
-    let note = f.bad.map_or(String::new(), |(bad, _)| {
+    let note = f.bad.as_ref().map_or(String::new(), |(bad, _)| {
         let slots = f.inputs.len() + 1;
         format!("    if {bad} && e < params.w[0].x {{ atomicMax(&b{slots}[p(63u) * 4u], ~e); }}\n")
     });
     format!(
-        "fn apply({arguments}e: u32) -> {} {{\n    let own = params.w[2];\n{note}    return {};\n}}\n",
+        "{}fn apply({arguments}e: u32) -> {} {{\n    let own = params.w[2];\n{note}    return {};\n}}\n",
+        math.text(),
         f.output.wgsl(),
         f.body
     )
@@ -104,7 +107,7 @@ fn apply(f: &Function) -> String {
 
 fn source(f: &Function, quads: &Quads) -> Source {
     let count = f.inputs.len();
-    let mut text = f.math.text() + &apply(f);
+    let mut text = apply(f);
     text += &entry(256);
     text += "    let q = group * 256u + lane;\n    if q * 4u >= params.w[0].x { return; }\n";
     text += &quads.text(
@@ -114,13 +117,13 @@ fn source(f: &Function, quads: &Quads) -> Source {
         |axis, i| format!("params.w[{}].{}", Params::AXES + axis, LANES[i + 1]),
     );
     for (k, lane) in LANES.iter().enumerate() {
-        let arguments: String = (0..count).map(|i| format!("v{i}.{lane}, ")).collect();
+        let arguments: String = (0..count).map(|i| format!("v{i}{lane}, ")).collect();
         text += &format!("    let r{lane} = apply({arguments}q * 4u + {k}u);\n");
     }
-    let bits = f.output.four_bits(&LANES.map(|lane| format!("r{lane}")));
-    text += &format!("    b{count}[(params.w[1].w >> 2u) + q] = {bits};\n}}\n");
+    text += &f.output.store_four(count, "params.w[1].w", &LANES.map(|lane| format!("r{lane}")));
+    text += "}\n";
     let mut buffers: Vec<View> = f.inputs.iter().enumerate().map(|(i, elem)| quads.view(i, *elem)).collect();
-    buffers.push(if f.output.is_word() { View::Quads } else { View::Words });
+    buffers.push(f.output.view_of_four());
     if f.bad.is_some() {
         buffers.push(View::Atomics);
     }

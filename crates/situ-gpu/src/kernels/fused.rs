@@ -11,6 +11,7 @@
 //! Word 62 and 63 are the stream's, so axes step over the vector they lie in.
 
 use super::Kernel;
+use super::elem::{LANES, Number};
 use super::quads::Quads;
 use super::run::{Params, Run, groups_for, offset_of};
 use super::shader::{Elem, Math, entry};
@@ -34,7 +35,14 @@ const OWN: usize = 20;
 const OWN_WORDS: usize = 48;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
-    registry.add_where(OpKind::Fused, Elem::DTYPES, Kernel::new(run), supports);
+    let kernel = Kernel { int64: computes_in_64_bits, ..Kernel::new(run) };
+    registry.add_where(OpKind::Fused, Elem::DTYPES, kernel, supports);
+}
+
+fn computes_in_64_bits(op: &Op, _: &[TensorType], _: &[TensorType]) -> bool {
+    let Op::Fused(op) = op else { return false };
+    let registers = op.program.inputs().len() + op.program.steps().len();
+    (0..registers).any(|n| op.program.dtype(Register(n as u16)).size() == 8)
 }
 
 fn supports(op: &Op, _: &[TensorType], _: &[TensorType]) -> bool {
@@ -136,7 +144,9 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
     let mut lines = String::new();
     let mut arguments = String::new();
     for (i, dtype) in program.inputs().iter().enumerate() {
-        let ty = Elem::of(*dtype)?.wgsl();
+        let elem = Elem::of(*dtype)?;
+        let ty = elem.wgsl();
+        text.math = text.math | elem.math();
         let _ = write!(arguments, "r{i}: {ty}, ");
         let _ = write!(signature, " {dtype}");
     }
@@ -144,25 +154,24 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
         let to = program.inputs().len() + i;
         let out = elem(Register(to as u16))?;
         let ty = out.wgsl();
+        text.math = text.math | out.math();
         let missing = || Fault::Internal(format!("the step {step:?} has no kernel"));
         let (parameters, body, guard) = match *step {
             Step::Constant(value) => {
-                let word = own_word(&mut text.own, value.bits() as u32);
-                let value = match out {
-                    Elem::F32 | Elem::I32 => format!("bitcast<{ty}>({word})"),
-                    Elem::Bool => format!("({word} != 0u)"),
-                };
-                let _ = writeln!(lines, "    let r{to} = {value};");
-                let _ = write!(signature, ";{ty}");
+                let words: Vec<String> =
+                    out.words(value).into_iter().map(|word| own_word(&mut text.own, word)).collect();
+                let _ = writeln!(lines, "    let r{to} = {};", out.constant(&words));
+                let _ = write!(signature, ";{}", out.dtype);
                 continue;
             }
             Step::Unary(op, a) => {
                 let (math, body) = unary::body(op.kind, elem(a)?).ok_or_else(missing)?;
                 text.math = text.math | math;
-                let mut body = body.to_string();
-                if body.contains("own.") {
-                    for (name, word) in ["own.x", "own.y"].into_iter().zip(unary::own_words(&op, elem(a)?)) {
-                        body = body.replace(name, &own_word(&mut text.own, word));
+                let mut body = body.into_owned();
+                for (lane, word) in LANES.into_iter().zip(unary::own_words(&op, elem(a)?)) {
+                    let name = format!("own.{lane}");
+                    if body.contains(&name) {
+                        body = body.replace(&name, &own_word(&mut text.own, word));
                     }
                 }
                 (format!("a: {}", elem(a)?.wgsl()), body, String::new())
@@ -176,10 +185,10 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
                     text.divides = text.divides.or(Some(op.kind.name()));
                     guard = format!(
                         "if {} && e < params.w[0].x {{ atomicMax(&b{bindings}[p(63u) * 4u], ~e); }} ",
-                        binary::ZERO_DIVISOR
+                        binary::zero_divisor(input)
                     );
                 }
-                (format!("a: {0}, b: {1}", input.wgsl(), elem(b)?.wgsl()), body.to_string(), guard)
+                (format!("a: {0}, b: {1}", input.wgsl(), elem(b)?.wgsl()), body.into_owned(), guard)
             }
             Step::Where(c, a, b) => {
                 let types = [elem(c)?, elem(a)?, elem(b)?].map(Elem::wgsl);
@@ -190,14 +199,15 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
                 )
             }
             Step::Cast(op, a) => {
-                let body = cast::body(elem(a)?, Elem::of(op.to)?).to_string();
+                let (math, body) = cast::body(elem(a)?, Elem::of(op.to)?);
+                text.math = text.math | math;
                 (format!("a: {}", elem(a)?.wgsl()), body, String::new())
             }
         };
         let reads: Vec<String> = step.reads().map(|r| format!("r{}", r.0)).collect();
         let reads = reads.join(", ");
         let given = match *step {
-            Step::Binary(_, a, b) if elem(a)? == Elem::F32 && same[a.index()] == same[b.index()] => {
+            Step::Binary(_, a, b) if elem(a)?.is_float() && same[a.index()] == same[b.index()] => {
                 format!("r{}, hide(r{})", a.0, b.0)
             }
             _ => reads.clone(),
@@ -205,12 +215,12 @@ fn text_of(program: &Program) -> Result<Text, Fault> {
         let _ =
             writeln!(text.functions, "fn step{to}({parameters}, e: u32) -> {ty} {{ {guard}return {body}; }}");
         let result = format!("step{to}({given}, e)");
-        let result = match out {
+        let result = match out.number {
             _ if !read[to] => result,
-            Elem::F32 => format!("hide({result})"),
+            Number::F32 => format!("hide({})", out.held(&result)),
             // A driver knows that a float made whole and back is its whole part, which may be -0.
-            Elem::I32 if matches!(step, Step::Cast(..)) => format!("hide_whole({result})"),
-            Elem::I32 | Elem::Bool => result,
+            Number::I32 if matches!(step, Step::Cast(..)) => format!("hide_whole({})", out.held(&result)),
+            _ => out.held(&result),
         };
         let _ = writeln!(lines, "    let r{to} = {result};");
         let name = step.op().map_or("constant", |op| op.name());
@@ -269,7 +279,7 @@ fn own_word(own: &mut Vec<u32>, value: u32) -> String {
 
 /// An expression for the offset of binding `i`.
 fn offset(i: usize) -> String {
-    format!("params.w[{}].{}", 1 + i / 4, ["x", "y", "z", "w"][i % 4])
+    format!("params.w[{}].{}", 1 + i / 4, LANES[i % 4])
 }
 
 /// Elements of a program's inputs and outputs. The program's own dtypes, all of which `text_of` has looked
@@ -280,7 +290,7 @@ fn elems(dtypes: impl Iterator<Item = DType>) -> Vec<Elem> {
 
 /// An expression for the size of an axis (word 0), or for the stride of an input (words 1 and on).
 fn axis_word(axis: usize, word: usize) -> String {
-    format!("params.w[{}].{}", axis_vector(axis) + word / 4, ["x", "y", "z", "w"][word % 4])
+    format!("params.w[{}].{}", axis_vector(axis) + word / 4, LANES[word % 4])
 }
 
 /// Each invocation makes four elements in a row.
@@ -290,16 +300,15 @@ fn source(program: &Program, text: &Text, quads: &Quads) -> Source {
     let mut wgsl = text.math.text() + &text.functions + &entry(256);
     wgsl += "    let q = group * 256u + lane;\n    if q * 4u >= params.w[0].x { return; }\n";
     wgsl += &quads.text(&inputs, offset, |axis| axis_word(axis, 0), |axis, i| axis_word(axis, i + 1));
-    for (k, lane) in ["x", "y", "z", "w"].iter().enumerate() {
-        let arguments: String = (0..inputs.len()).map(|i| format!("v{i}.{lane}, ")).collect();
+    for (k, lane) in LANES.iter().enumerate() {
+        let arguments: String = (0..inputs.len()).map(|i| format!("v{i}{lane}, ")).collect();
         let _ = writeln!(wgsl, "    let {lane} = apply({arguments}q * 4u + {k}u);");
     }
     let mut buffers: Vec<View> = inputs.iter().enumerate().map(|(i, elem)| quads.view(i, *elem)).collect();
     for (j, elem) in outputs.iter().enumerate() {
         let place = inputs.len() + j;
-        let values = ["x", "y", "z", "w"].map(|lane| format!("{lane}.o{j}"));
-        let _ = writeln!(wgsl, "    b{place}[({} >> 2u) + q] = {};", offset(place), elem.four_bits(&values));
-        buffers.push(if elem.is_word() { View::Quads } else { View::Words });
+        wgsl += &elem.store_four(place, &offset(place), &LANES.map(|lane| format!("{lane}.o{j}")));
+        buffers.push(elem.view_of_four());
     }
     if text.divides.is_some() {
         buffers.push(View::Atomics);

@@ -5,7 +5,6 @@
 //! nothing is read or written where it should not be.
 
 use super::Kernel;
-use super::pairs;
 use super::run::{Params, Run, element_offset, groups_for};
 use super::scatter_add;
 use super::shader::{Elem, entry, per_output};
@@ -24,9 +23,6 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
     };
     let gather = Kernel::new(gather).accepting(|_, _, layout| layout.is_dense());
     registry.add_where(OpKind::Gather, Elem::DTYPES, gather, indices_fit);
-    registry.add_where(OpKind::Gather, pairs::DTYPES, gather, |_, inputs, _| {
-        inputs[1].dtype.is_index() && pairs::fit(&inputs[0])
-    });
     let one_hot = Kernel::new(one_hot).accepting(|_, _, layout| layout.is_dense());
     registry.add_where(OpKind::OneHot, Elem::DTYPES, one_hot, indices_fit);
     scatter_add::register(registry, indices_fit);
@@ -75,9 +71,6 @@ pub(super) fn only_check(run: &Run<'_>, indices: &Arg<'_>, size: usize) -> Resul
 }
 
 fn gather(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
-    if pairs::DTYPES.contains(&run.output().dtype) {
-        return pairs::run(run, &[true, false], gather);
-    }
     let Op::Gather(op) = run.call.op else { return Err(Fault::Internal("not a gather".into())) };
     let (input, indices, output) = (run.input(0), run.input(1), run.output());
     let (_, size, inner) = around(input.layout.shape(), usize::from(op.axis));
@@ -86,14 +79,15 @@ fn gather(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     if elements == 0 {
         return only_check(run, indices, size);
     }
-    let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("gather", (elem.is_word(), is_wide(indices)));
+    let elem = Elem::moved(output.dtype);
+    let key = PipelineKey::new("gather", (elem, is_wide(indices)));
     let pipeline = run.pipeline(key, || {
-        let value = if elem.is_word() { "b0[at]".into() } else { elem.bits(&elem.load("b0", "at")) };
         let text = format!(
-            "{}{}    return {value};\n}}\n",
+            "{}{}fn element(e: u32) -> {} {{\n    let at = place_of(e);\n    return {};\n}}\n",
             index_at(indices, "b1"),
-            include_str!("wgsl/gather.wgsl")
+            include_str!("wgsl/gather.wgsl"),
+            elem.bits_type(),
+            elem.load("b0", "at")
         );
         per_output(elem, 2, true, &text)
     })?;
@@ -107,22 +101,31 @@ fn one_hot(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let Op::OneHot(op) = run.call.op else { return Err(Fault::Internal("not a one_hot".into())) };
     let (indices, output) = (run.input(0), run.output());
     let elements = output.layout.shape().elements();
-    let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("one_hot", (elem.is_word(), is_wide(indices)));
+    let elem = Elem::moved(output.dtype);
+    let key = PipelineKey::new("one_hot", (elem, is_wide(indices)));
     let pipeline = run.pipeline(key, || {
+        let (ty, [on, off]) = match elem.size() {
+            8 => ("vec2<u32>", ["xz", "yw"]),
+            _ => ("u32", ["x", "y"]),
+        };
         let text = index_at(indices, "b0")
-            + "fn element(e: u32) -> u32 {
-    let row = e / params.w[2].z;
+            + &format!(
+                "fn element(e: u32) -> {ty} {{
+    let depth = params.w[3].x;
+    let row = e / depth;
     // A negative index is no column, as unsigned numbers see it.
-    let hot = index_at(params.w[1].x + row) == e - row * params.w[2].z;
-    return select(params.w[2].y, params.w[2].x, hot);
-}
-";
+    let hot = index_at(params.w[1].x + row) == e - row * depth;
+    return select(params.w[2].{off}, params.w[2].{on}, hot);
+}}
+"
+            );
         per_output(elem, 1, false, &text)
     })?;
+    let [on, off] = [op.on, op.off].map(|value| value.bits());
     let params =
         Params::new([elements as u32, 0, 0, 0], [element_offset(indices), 0, 0, element_offset(output)])
-            .with([op.on.bits() as u32, op.off.bits() as u32, (op.depth as u32).max(1), 0]);
+            .with([on as u32, off as u32, (on >> 32) as u32, (off >> 32) as u32])
+            .axis(0, [(op.depth as u32).max(1), 0, 0, 0]);
     run.dispatch(&pipeline, &[run.block(indices)?, run.block(output)?], &params, groups_for(elements))?;
     Ok(None)
 }

@@ -22,13 +22,12 @@ fn concat(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let axis = usize::from(op.axis);
     let output = run.output();
     let out_strides = output.layout.shape().dense_strides();
-    let elem = Elem::of(output.dtype)?;
-    let key = PipelineKey::new("place", elem.is_word());
-    let pipeline = run.pipeline(key, || place_source(elem))?;
+    let elem = Elem::moved(output.dtype);
+    let pipeline = run.pipeline(PipelineKey::new("place", elem), || place_source(elem))?;
     let out_block = run.block(output)?;
-    if !elem.is_word() {
-        // Bytes are or-ed into words that neighbours share, which must be zero before.
-        let bytes = output.layout.shape().elements().next_multiple_of(4);
+    if elem.per_word() > 1 {
+        // Elements are or-ed into words that neighbours share, which must be zero before.
+        let bytes = (output.layout.shape().elements() * elem.size()).next_multiple_of(4);
         run.stream.clear(out_block, output.region.offset as u64, bytes as u64)?;
     }
     let mut start = 0;
@@ -53,11 +52,16 @@ fn concat(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
 
 fn place_source(elem: Elem) -> Source {
     let mut wgsl = format!("fn place(e: u32) {{\n{}", locate(2));
-    wgsl += if elem.is_word() {
-        "    b1[at1] = b0[at0];\n}\n"
-    } else {
-        "    let byte = (b0[at0 >> 2u] >> ((at0 & 3u) * 8u)) & 255u;
-    if byte != 0u { atomicOr(&b1[at1 >> 2u], byte << ((at1 & 3u) * 8u)); }\n}\n"
+    wgsl += &match elem.size() {
+        8 => "    b1[2u * at1] = b0[2u * at0];\n    b1[2u * at1 + 1u] = b0[2u * at0 + 1u];\n}\n".to_string(),
+        4 => "    b1[at1] = b0[at0];\n}\n".to_string(),
+        size => format!(
+            "    let bits = {};
+    if bits != 0u {{ atomicOr(&b1[at1 / {per}u], bits << ((at1 % {per}u) * {}u)); }}\n}}\n",
+            elem.load("b0", "at0"),
+            8 * size,
+            per = elem.per_word()
+        ),
     };
     wgsl += &entry(256);
     wgsl += "    for (var k = 0u; k < 4u; k++) {
@@ -66,7 +70,7 @@ fn place_source(elem: Elem) -> Source {
     }
 }
 ";
-    let out = if elem.is_word() { View::Words } else { View::Atomics };
+    let out = if elem.per_word() > 1 { View::Atomics } else { View::Words };
     Source { buffers: vec![View::Words, out], wgsl }
 }
 
@@ -78,7 +82,7 @@ fn pad(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let offsets = [element_offset(input), 0, 0, element_offset(output)];
     let mut params = Params::new([shape.elements() as u32, shape.rank() as u32, 0, 0], offsets).with([
         op.value.bits() as u32,
-        0,
+        (op.value.bits() >> 32) as u32,
         0,
         0,
     ]);
@@ -87,12 +91,15 @@ fn pad(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         let size = input.layout.shape()[axis] as u32;
         params = params.axis(axis, [shape[axis] as u32, stride, op.before()[axis] as u32, size]);
     }
-    let elem = Elem::of(output.dtype)?;
-    let text = "
+    let elem = Elem::moved(output.dtype);
+    let value = if elem.size() == 8 { "xy" } else { "x" };
+    let text = format!(
+        "
         let i = c - axis.z;
-        if i >= axis.w { return params.w[2].x; }
-        at += i * axis.y;";
-    walk(run, "pad", elem, text, &params)
+        if i >= axis.w {{ return params.w[2].{value}; }}
+        at += i * axis.y;"
+    );
+    walk(run, "pad", elem, &text, &params)
 }
 
 /// Axis words: size of the output, stride of the input, size of the input.
@@ -105,7 +112,7 @@ fn tile(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
         let stride = input.layout.strides()[axis] as u32;
         params = params.axis(axis, [shape[axis] as u32, stride, input.layout.shape()[axis] as u32, 0]);
     }
-    walk(run, "tile", Elem::of(output.dtype)?, "\n        at += (c % axis.z) * axis.y;", &params)
+    walk(run, "tile", Elem::moved(output.dtype), "\n        at += (c % axis.z) * axis.y;", &params)
 }
 
 /// A kernel that finds each output element's place in the input axis by axis: `step` turns the coordinate `c`
@@ -117,11 +124,10 @@ fn walk(
     step: &str,
     params: &Params,
 ) -> Result<Option<Arc<Check>>, Fault> {
-    let key = PipelineKey::new(kernel, elem.is_word());
-    let pipeline = run.pipeline(key, || {
-        let value = if elem.is_word() { "b0[at]".into() } else { elem.bits(&elem.load("b0", "at")) };
+    let pipeline = run.pipeline(PipelineKey::new(kernel, elem), || {
+        let (ty, value) = (elem.bits_type(), elem.load("b0", "at"));
         let text = format!(
-            "fn element(e: u32) -> u32 {{
+            "fn element(e: u32) -> {ty} {{
     var rest = e;
     var at = params.w[1].x;
     for (var d = params.w[0].y; d > 0u; d--) {{

@@ -21,7 +21,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
-    registry.add(OpKind::Matmul, &[DType::F32, DType::I32], Kernel::new(run));
+    registry.add(OpKind::Matmul, Elem::WORDS, Kernel::new(run).computing());
     registry.add_where(OpKind::MatmulBias, &[DType::F32], Kernel::new(run), |op, _, _| match op {
         Op::MatmulBias(op) => op.activation.is_none_or(|op| unary::body(op.kind, Elem::F32).is_some()),
         _ => false,
@@ -53,7 +53,7 @@ impl Finish {
             Finish::Bias(activation) => {
                 // Registered only for activations that have a body.
                 let body = activation.and_then(|op| unary::body(op.kind, elem));
-                let (math, body) = body.unwrap_or((Math::NONE, "a"));
+                let (math, body) = body.unwrap_or((Math::NONE, "a".into()));
                 // The words behind the batch axes: the activation's parameters, where the bias starts, and
                 // its stride.
                 let text = format!(
@@ -66,18 +66,21 @@ impl Finish {
             }
         };
         let output = self.inputs();
-        let before = if adds { format!("bitcast<T>(b{output}[to]) + ") } else { String::new() };
+        let before = if adds { "output(to) + " } else { "" };
+        let access = elem.access("left", "b0")
+            + &elem.access("right", "b1")
+            + &elem.access("output", &format!("b{output}"));
         format!(
-            "{}fn store(place: Place, row: u32, column: u32, sum: T) {{
+            "{}{access}fn store(place: Place, row: u32, column: u32, sum: T) {{
     if row < params.w[0].x && column < params.w[0].y {{
         let to = place.out + row * params.w[0].y + column;
         let value = {before}sum;
         {finish}
-        b{output}[to] = bitcast<u32>(done);
+        set_output(to, done);
     }}
 }}
 ",
-            math.text()
+            (math | elem.math()).text()
         )
     }
 
@@ -266,10 +269,10 @@ fn direct(rows: usize, columns: usize, beside: usize) -> String {
     }
     line(format_args!("for (var k = 0u; k < sizes.z; k++) {{"));
     for j in 0..columns {
-        line(format_args!("    let y{j} = bitcast<T>(b1[b{j}_at]); b{j}_at += own.z;"));
+        line(format_args!("    let y{j} = right(b{j}_at); b{j}_at += own.z;"));
     }
     for i in 0..rows {
-        line(format_args!("    let x{i} = bitcast<T>(b0[a{i}]); a{i} += own.y;"));
+        line(format_args!("    let x{i} = left(a{i}); a{i} += own.y;"));
         for j in 0..columns {
             line(format_args!("    r{i}_{j} += x{i} * y{j};"));
         }

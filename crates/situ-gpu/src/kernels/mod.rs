@@ -6,7 +6,7 @@
 //!
 //! Promises: a kernel writes its output's elements and, at most, the padding behind them; it reads only what
 //! its inputs' layouts reach; the order of additions depends on shapes alone. Results agree with the CPU's to
-//! about 1e-6 relative, exactly for integers and bools.
+//! about 1e-6 relative (16-bit floats: to their last place), exactly for integers and bools.
 
 mod batch_norm;
 mod binary;
@@ -18,6 +18,7 @@ mod copy;
 mod cumsum;
 mod custom;
 mod dropout;
+mod elem;
 mod elementwise;
 mod fused;
 mod generate;
@@ -26,7 +27,6 @@ mod index;
 mod join;
 mod long_rows;
 mod matmul;
-mod pairs;
 mod pool2d;
 mod pool2d_strips;
 mod quads;
@@ -41,6 +41,7 @@ mod space;
 mod team;
 mod unary;
 mod update;
+mod widen;
 
 use crate::borders::Borders;
 use crate::fault::Fault;
@@ -51,6 +52,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use run::{Run, block_of};
+pub(crate) use widen::{launch as launch_widened, workspace};
 
 /// Queues the work of one call.
 type LaunchFn = fn(&Run<'_>) -> Result<Option<Arc<Check>>, Fault>;
@@ -66,12 +68,27 @@ pub(crate) struct Kernel {
     pub(crate) accepts: fn(&Op, usize, &Layout) -> bool,
     /// Bytes of scratch memory that a launch needs.
     pub(crate) workspace: WorkspaceFn,
+    /// Whether an op on these types takes 64-bit arithmetic, which some adapters lack.
+    pub(crate) int64: fn(&Op, &[TensorType], &[TensorType]) -> bool,
+    /// Whether operands are converted to words before it and results back behind it; see `widen`.
+    pub(crate) widened: bool,
 }
 
 impl Kernel {
     /// A kernel that reads any layout and needs no scratch.
     pub(crate) fn new(launch: LaunchFn) -> Kernel {
-        Kernel { launch, accepts: |_, _, _| true, workspace: |_, _, _, _| 0 }
+        Kernel {
+            launch,
+            accepts: |_, _, _| true,
+            workspace: |_, _, _, _| 0,
+            int64: |_, _, _| false,
+            widened: false,
+        }
+    }
+
+    /// One that computes with the elements of its dtype, and does not only move them.
+    pub(crate) fn computing(self) -> Kernel {
+        Kernel { int64: |op, inputs, outputs| op.kernel_dtype(inputs, outputs).size() == 8, ..self }
     }
 
     /// One that reads only the layouts for which `accepts` says yes.
@@ -114,6 +131,8 @@ pub(crate) fn registry() -> Registry<Kernel> {
     dropout::register(&mut registry);
     update::register(&mut registry);
     custom::register(&mut registry);
+    // Last: for what the others have no kernel of their own.
+    widen::register(&mut registry);
     registry
 }
 

@@ -6,7 +6,7 @@
 //! counters that carry where it may. Which of these depends on sizes, strides and offsets, and is part of
 //! the kernel's text.
 
-use super::shader::Elem;
+use super::elem::{Elem, LANES};
 use super::space::Space;
 use crate::pipelines::View;
 use std::fmt::Write;
@@ -64,12 +64,12 @@ impl Quads {
     /// How a kernel sees operand `i`.
     pub(super) fn view(&self, i: usize, elem: Elem) -> View {
         match self.accesses[i] {
-            Access::Dense | Access::Vector if elem.is_word() => View::Quads,
-            _ => View::Words,
+            Access::Dense | Access::Vector => elem.view_of_four(),
+            Access::Once | Access::Row | Access::Each => View::Words,
         }
     }
 
-    /// Statements that load the elements number `4 q` and on of each operand into a vector `v<i>`.
+    /// Statements that load the elements number `4 q` and on of each operand into `v<i>x` to `v<i>w`.
     /// Expressions are given for where an operand begins, for the size of an axis, and for the stride of an
     /// operand along it.
     pub(super) fn text(
@@ -99,41 +99,46 @@ impl Quads {
         }
         let mut crossing = Vec::new();
         for (i, elem) in elems.iter().enumerate() {
-            let ty = elem.wgsl();
             let one = |at: &str| elem.load(&format!("b{i}"), at);
-            let value = match self.accesses[i] {
+            let (words, four) = match self.accesses[i] {
                 Access::Dense => elem.load_quad(i, &format!("({} >> 2u) + q", offset(i))),
                 Access::Vector => elem.load_quad(i, &format!("at{i} >> 2u")),
-                Access::Once => format!("vec4<{ty}>({})", one(&offset(i))),
-                Access::Row => format!("vec4<{ty}>({})", one(&format!("at{i}"))),
+                Access::Once => repeated(i, &one(&offset(i))),
+                Access::Row => repeated(i, &one(&format!("at{i}"))),
                 Access::Each if self.whole => {
                     let step = stride(rank - 1, i);
-                    let four = [0, 1, 2, 3].map(|k| one(&format!("at{i} + {k}u * {step}")));
-                    format!("vec4<{ty}>({})", four.join(", "))
+                    (String::new(), [0, 1, 2, 3].map(|k| one(&format!("at{i} + {k}u * {step}"))))
                 }
                 Access::Each => {
                     crossing.push(i);
-                    let _ =
-                        writeln!(text, "    var v{i}: vec4<{ty}>;\n    v{i}.x = {};", one(&format!("at{i}")));
+                    let _ = writeln!(text, "    let v{i}x = {};", one(&format!("at{i}")));
                     continue;
                 }
             };
-            let _ = writeln!(text, "    let v{i} = {value};");
+            text += &words;
+            for (lane, value) in LANES.iter().zip(four) {
+                let _ = writeln!(text, "    let v{i}{lane} = {value};");
+            }
         }
         if !crossing.is_empty() {
-            for lane in ["y", "z", "w"] {
+            for lane in &LANES[1..] {
                 for &i in &crossing {
                     let _ = writeln!(text, "    at{i} += {};", stride(rank - 1, i));
                 }
                 text += &carry(rank - 1, &crossing, &size, &stride);
                 for &i in &crossing {
                     let load = elems[i].load(&format!("b{i}"), &format!("at{i}"));
-                    let _ = writeln!(text, "    v{i}.{lane} = {load};");
+                    let _ = writeln!(text, "    let v{i}{lane} = {load};");
                 }
             }
         }
         text
     }
+}
+
+/// One value four times.
+fn repeated(i: usize, value: &str) -> (String, [String; 4]) {
+    (format!("    let one{i} = {value};\n"), LANES.map(|_| format!("one{i}")))
 }
 
 /// Counts axis `axis` on by one, and those before it where it is through. Beyond the last element the first

@@ -7,6 +7,7 @@
 //! borders alone, so a result has the same bits every time.
 
 use super::Kernel;
+use super::elem::Number;
 use super::run::{Params, Run, element_offset, groups_for};
 use super::shader::{Elem, Math, entry, per_output};
 use super::space::Space;
@@ -41,7 +42,7 @@ const BUSY_SOFTWARE: usize = 16;
 const FEW_RESULTS: usize = 1 << 14;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
-    registry.add(OpKind::Reduce, Elem::DTYPES, Kernel::new(run).with_workspace(workspace));
+    registry.add(OpKind::Reduce, Elem::DTYPES, Kernel::new(run).with_workspace(workspace).computing());
 }
 
 /// Whether rows lie side by side, as the columns of a matrix do: the last axis is kept.
@@ -112,7 +113,17 @@ fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[Tenso
     let length = op.axes.iter().map(|a| inputs[0].shape[a]).product();
     let weight = weight(&op.axes, &inputs[0].shape);
     let columns = are_columns(&op.axes, &inputs[0].shape);
-    4 * rows * rounds(rows, length, weight, columns, borders).sum::<usize>()
+    let partial = partial_size(op.kind, inputs[0].dtype.size());
+    partial * rows * rounds(rows, length, weight, columns, borders).sum::<usize>()
+}
+
+/// Bytes of a partial result of elements of that size: a number with all its bits, or a position.
+fn partial_size(kind: ReduceKind, element: usize) -> usize {
+    if is_arg(kind) { 4 } else { element.max(4) }
+}
+
+fn is_arg(kind: ReduceKind) -> bool {
+    matches!(kind, ReduceKind::ArgMax | ReduceKind::ArgMin)
 }
 
 /// What a round reads.
@@ -120,7 +131,7 @@ fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[Tenso
 enum From {
     /// The op's input.
     Input,
-    /// Partial results in the type of the input, bools as words.
+    /// Partial results: numbers with all their bits, bools as words.
     Partial,
     /// Positions of elements of the input.
     Positions,
@@ -174,13 +185,14 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let mut at = 0;
     for cuts in rounds(rows, length, weight, round.columns, borders) {
         let (block, start) = run.workspace()?;
-        let partial = (block, start + at);
+        // In elements of its own size, of which the workspace begins at a multiple.
+        let partial = (block, start / (partial_size(op.kind, round.elem.size()) / 4) as u32 + at);
         at += (rows * cuts) as u32;
         // A mean is divided at the end.
         let kind = if op.kind == ReduceKind::Mean { ReduceKind::Sum } else { op.kind };
         let cut = round.length.div_ceil(cuts);
         dispatch(run, &Round { kind, to: partial, cut, ..round })?;
-        if matches!(op.kind, ReduceKind::ArgMax | ReduceKind::ArgMin) {
+        if is_arg(op.kind) {
             round = Round { reads: From::Positions, positions: partial, ..round };
         } else {
             round = Round {
@@ -216,12 +228,15 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
     let team =
         if columns { Team::Alone } else { Team::choose(round.rows, round.length, run.borders().software) };
     let cuts = round.length.div_ceil(round.cut).max(1);
-    // Bools are packed where they are the result, and words where they are partial.
-    let bytes = round.elem == Elem::Bool && cuts == 1;
+    let to = match cuts {
+        _ if is_arg(round.kind) => Elem::U32,
+        1 => round.elem,
+        _ => round.elem.whole(),
+    };
     let stripes = in_stripes(round.rows, round.length, round.columns, run.borders())
         && inner == Some(1)
         && round.reads != From::Positions
-        && !bytes;
+        && to.per_word() == 1;
     let units = round.rows * cuts;
     let sizes = [units as u32, round.kept.rank as u32, round.reduced.rank as u32, round.length as u32];
     let mut params = Params::new(sizes, [round.from.1, round.positions.1, 0, round.to.1]).with([
@@ -238,9 +253,9 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
         kind: round.kind,
         elem: round.elem,
         reads: round.reads,
-        bytes,
+        to,
         stripes,
-        few: units <= FEW_RESULTS && !bytes,
+        few: units <= FEW_RESULTS && to.is_word(),
         axes: round.reduced.rank.min(3) as u8,
         team,
     };
@@ -249,9 +264,8 @@ fn dispatch(run: &Run<'_>, round: &Round<'_>) -> Result<(), Fault> {
         Team::Alone if form.few => team.groups(units),
         Team::Alone => groups_for(units),
         Team::Group if stripes => round.rows.div_ceil(SIDE) * cuts,
-        // One workgroup makes all four bytes of a word.
-        Team::Group if form.bytes => units.div_ceil(4),
-        Team::Group => units,
+        // One workgroup makes all elements of a word.
+        Team::Group => units.div_ceil(to.per_word()),
     };
     let blocks = [round.from.0, round.positions.0, round.to.0];
     let blocks: &[&Block] =
@@ -265,8 +279,8 @@ struct Form {
     kind: ReduceKind,
     elem: Elem,
     reads: From,
-    /// Whether results are packed bytes.
-    bytes: bool,
+    /// What results are stored as: the dtype, or, where they are partial, numbers with all their bits.
+    to: Elem,
     /// Whether a workgroup reduces several columns.
     stripes: bool,
     /// Whether an invocation makes one result and not four.
@@ -286,24 +300,24 @@ struct ReduceText {
     item: &'static str,
     /// Two joined, `a` before `b`.
     join: &'static str,
-    /// The bits of the result.
+    /// The result.
     finish: &'static str,
 }
 
 fn reduce_text(kind: ReduceKind, elem: Elem) -> ReduceText {
-    let plain = |start, join| ReduceText { acc: "T", start, item: "x", join, finish: "bitcast<u32>(a)" };
-    let float = elem == Elem::F32;
+    let plain = |start, join| ReduceText { acc: "T", start, item: "x", join, finish: "a" };
+    let float = elem.is_float();
     match kind {
         ReduceKind::Sum => plain("T(0)", "a + b"),
         ReduceKind::Mean => ReduceText {
-            finish: "bitcast<u32>(select(a / bitcast<f32>(params.w[2].x), nan(), params.w[2].x == 0u))",
+            finish: "select(a / bitcast<f32>(params.w[2].x), nan(), params.w[2].x == 0u)",
             ..plain("T(0)", "a + b")
         },
         ReduceKind::Prod => plain("T(1)", "a * b"),
-        ReduceKind::Max => plain("item(first)", if float { "max_nan(a, b)" } else { "max(a, b)" }),
-        ReduceKind::Min => plain("item(first)", if float { "min_nan(a, b)" } else { "min(a, b)" }),
-        ReduceKind::Any => ReduceText { finish: "select(0u, 1u, a)", ..plain("false", "a || b") },
-        ReduceKind::All => ReduceText { finish: "select(0u, 1u, a)", ..plain("true", "a && b") },
+        ReduceKind::Max => plain("item(first)", if float { "max_nan(a, b)" } else { "select(b, a, a > b)" }),
+        ReduceKind::Min => plain("item(first)", if float { "min_nan(a, b)" } else { "select(b, a, a < b)" }),
+        ReduceKind::Any => plain("false", "a || b"),
+        ReduceKind::All => plain("true", "a && b"),
         ReduceKind::ArgMax | ReduceKind::ArgMin => ReduceText {
             acc: "Best",
             start: "item(first)",
@@ -317,10 +331,7 @@ fn reduce_text(kind: ReduceKind, elem: Elem) -> ReduceText {
 /// `fn better`: NaN beats all, and of equals the first wins.
 fn better(kind: ReduceKind, elem: Elem) -> String {
     let sign = if kind == ReduceKind::ArgMax { ">" } else { "<" };
-    let (nan_a, nan_b) = match elem {
-        Elem::F32 => ("is_nan(a.x)", "is_nan(b.x)"),
-        Elem::I32 | Elem::Bool => ("false", "false"),
-    };
+    let (nan_a, nan_b) = if elem.is_float() { ("is_nan(a.x)", "is_nan(b.x)") } else { ("false", "false") };
     format!(
         "struct Best {{ x: T, at: u32 }}
 fn better(a: Best, b: Best) -> Best {{
@@ -335,11 +346,12 @@ fn better(a: Best, b: Best) -> Best {{
     )
 }
 
-/// What the result of a row is passed on as in a subgroup; bools are no numbers.
+/// What the result of a row is passed on as in a subgroup; bools are no numbers, and those of 64 bits are
+/// not passed.
 fn passed(acc: &str, elem: Elem) -> Option<&'static str> {
-    match (acc, elem) {
+    match (acc, elem.number) {
+        (_, Number::Bool | Number::I64 | Number::U64 | Number::Pair) => None,
         ("Best", _) => Some("Best(subgroupShuffleXor(x.x, far), subgroupShuffleXor(x.at, far))"),
-        (_, Elem::Bool) => None,
         _ => Some(PASSED),
     }
 }
@@ -347,7 +359,7 @@ fn passed(acc: &str, elem: Elem) -> Option<&'static str> {
 fn source(form: &Form, borders: &Borders) -> Source {
     let Form { kind, elem, team, .. } = *form;
     let reduce = reduce_text(kind, elem);
-    let mut text = Math::NONE.text() + &format!("alias T = {};\n", elem.wgsl());
+    let mut text = (Math::NONE | elem.math()).text() + &format!("alias T = {};\n", elem.wgsl());
     if reduce.acc == "Best" {
         text += &better(kind, elem);
     }
@@ -359,9 +371,12 @@ fn source(form: &Form, borders: &Borders) -> Source {
         _ => include_str!("wgsl/reduce_axes.wgsl"),
     };
     let load = |from: &str| match form.reads {
-        From::Partial if elem == Elem::Bool => format!("b0[{from}] != 0u"),
-        From::Input | From::Partial | From::Positions => elem.load("b0", from),
+        From::Partial if elem == Elem::BOOL => format!("b0[{from}] != 0u"),
+        From::Partial => elem.whole().load("b0", from),
+        From::Input | From::Positions => elem.load("b0", from),
     };
+    // A truth is a word of 0 or 1, stored in as many bits as results have.
+    let finish = if elem == Elem::BOOL { elem.bits(reduce.finish) } else { form.to.bits(reduce.finish) };
     // Partial results of a row lie as far apart as there are rows.
     let position =
         if form.reads == From::Positions { "b1[params.w[1].y + i * params.w[2].y + row]" } else { "i" };
@@ -372,36 +387,44 @@ fn source(form: &Form, borders: &Borders) -> Source {
         "fn item_at(base: u32, row: u32, i: u32) -> Acc {{ let r = {position}; let x = {}; return {item}; }}
 fn item_from(base: u32, row: u32, i: u32, at: vec2<u32>) -> Acc {{ let r = {position}; let x = {}; return {item}; }}
 fn join(a: Acc, b: Acc) -> Acc {{ return {}; }}
-fn finish(a: Acc) -> u32 {{ return {}; }}
+fn finish(a: Acc) -> {} {{ return {finish}; }}
 fn start(base: u32, row: u32, first: u32) -> Acc {{ return {}; }}
 ",
         load("(base + reduced(r))"),
         load(&format!("(base + {walked})")),
         reduce.join,
-        reduce.finish,
+        form.to.bits_type(),
         reduce.start.replace("item(first)", "item_at(base, row, first)"),
         item = reduce.item,
     );
     let inputs = if form.reads == From::Positions { 2 } else { 1 };
+    let out = format!("b{inputs}");
+    // A result at `to`, which is an element of one or two words.
+    let store = |bits: &str| match form.to.size() {
+        8 => format!("let bits = {bits}; {out}[2u * to] = bits.x; {out}[2u * to + 1u] = bits.y;"),
+        _ => format!("{out}[to] = {bits};"),
+    };
     match team {
         Team::Alone => {
             text += include_str!("wgsl/reduce_alone.wgsl");
+            text = text.replace("BITS", form.to.bits_type());
             if form.few {
                 text += &team.entry(borders);
                 text += &format!(
                     "    let unit = group * {ALONE}u + lane;
-    if unit < params.w[0].x {{ b{inputs}[params.w[1].w + unit] = element(unit); }}\n}}\n"
+    if unit < params.w[0].x {{ {out}[params.w[1].w + unit] = element(unit); }}\n}}\n"
                 );
                 return Source { buffers: vec![View::Words; inputs + 1], wgsl: text };
             }
-            per_output(if form.bytes { Elem::Bool } else { Elem::I32 }, inputs, false, &text)
+            per_output(form.to, inputs, false, &text)
         }
         Team::Group if form.stripes => {
             text += &format!("const SIDE: u32 = {SIDE}u;\nconst STRIPES: u32 = {STRIPES}u;\n");
             text += "var<workgroup> scratch: array<Acc, 256>;\n";
             text += include_str!("wgsl/reduce_stretch.wgsl");
             text += &entry(256);
-            text += &include_str!("wgsl/reduce_columns.wgsl").replace("OUT", &format!("b{inputs}"));
+            text +=
+                &include_str!("wgsl/reduce_columns.wgsl").replace("STORE", &store("finish(scratch[lane])"));
             Source { buffers: vec![View::Words; inputs + 1], wgsl: text }
         }
         Team::Group => {
@@ -410,10 +433,12 @@ fn start(base: u32, row: u32, first: u32) -> Acc {{ return {}; }}
             text += include_str!("wgsl/reduce_stretch.wgsl");
             text += include_str!("wgsl/reduce_group.wgsl");
             text += &team.entry(borders);
-            text += &if form.bytes {
-                include_str!("wgsl/reduce_group_bytes.wgsl").to_string()
-            } else {
-                include_str!("wgsl/reduce_group_words.wgsl").replace("OUT", &format!("b{inputs}"))
+            text += &match form.to.per_word() {
+                1 => include_str!("wgsl/reduce_group_words.wgsl").replace("STORE", &store("finish(acc)")),
+                per => include_str!("wgsl/reduce_group_parts.wgsl")
+                    .replace("PER_WORD", &format!("{per}u"))
+                    .replace("SIZE", &format!("{}u", 8 * form.to.size()))
+                    .replace("OUT", &out),
             };
             Source { buffers: vec![View::Words; inputs + 1], wgsl: text }
         }

@@ -10,12 +10,12 @@ use super::copy::identity;
 use super::elementwise;
 use super::index::{around, index_at, is_wide, only_check, out_of_range};
 use super::run::{Params, Run, element_offset, groups_for};
-use super::shader::{Elem, entry};
+use super::shader::{Elem, Math, entry};
 use crate::borders::Borders;
 use crate::fault::Fault;
 use crate::memory::Block;
 use crate::pipelines::{Form, PipelineKey, Source, View};
-use situ_core::{DType, TensorType};
+use situ_core::TensorType;
 use situ_device::{Arg, Check, Registry};
 use situ_ir::{Op, OpKind};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) fn register(
         // The base is copied first, whatever its strides.
         .accepting(|_, input, layout| input == 0 || layout.is_dense())
         .with_workspace(workspace);
-    registry.add_where(OpKind::ScatterAdd, &[DType::F32, DType::I32], kernel, indices_fit);
+    registry.add_where(OpKind::ScatterAdd, Elem::WORDS, kernel.computing(), indices_fit);
 }
 
 /// How many indices are sorted and added up.
@@ -86,10 +86,17 @@ impl SortPlan {
         self.count.div_ceil(self.run) * self.columns
     }
 
-    /// Words of two orders of positions, of counters, of sums of blocks, and of two parts of runs for each
-    /// unit.
-    fn words(&self) -> [usize; 5] {
-        [self.count, self.count, self.counters(), self.counters().div_ceil(self.block()), 2 * self.units()]
+    /// Words of two orders of positions, of counters, and of sums of blocks. What comes behind them begins
+    /// at a multiple of two words.
+    fn words(&self) -> [usize; 4] {
+        let words = [self.count, self.count, self.counters(), self.counters().div_ceil(self.block())];
+        let odd = words.iter().sum::<usize>() % 2;
+        [words[0], words[1], words[2], words[3] + odd]
+    }
+
+    /// Elements of two parts of runs for each unit.
+    fn parts(&self) -> usize {
+        2 * self.units()
     }
 }
 
@@ -101,7 +108,8 @@ fn workspace(borders: &Borders, op: &Op, inputs: &[TensorType], outputs: &[Tenso
         return 8 * count;
     }
     let size = outputs[0].shape[usize::from(op.axis)];
-    4 * SortPlan::of(count, size, inputs[2].shape.elements(), borders).words().iter().sum::<usize>()
+    let plan = SortPlan::of(count, size, inputs[2].shape.elements(), borders);
+    4 * plan.words().iter().sum::<usize>() + outputs[0].dtype.size() * plan.parts()
 }
 
 fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
@@ -109,7 +117,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let (base, indices, updates, output) = (run.input(0), run.input(1), run.input(2), run.output());
     let elem = Elem::of(output.dtype)?;
     if output.layout.shape().elements() > 0 {
-        elementwise::launch(run, &identity(elem), std::slice::from_ref(base), [0; 4])?;
+        elementwise::launch(run, &identity(output.dtype), std::slice::from_ref(base), [0; 4])?;
     }
     let (outer, size, inner) = around(output.layout.shape(), usize::from(op.axis));
     let count = indices.layout.shape().elements();
@@ -195,6 +203,14 @@ fn sort(run: &Run<'_>, plan: &SortPlan, indices: &Arg<'_>, size: usize) -> Resul
     Ok(orders[(plan.digits as usize + 1) % 2])
 }
 
+/// What kernels read and write elements with.
+fn access(elem: Elem, updates: &str, output: &str) -> String {
+    (Math::NONE | elem.math()).text()
+        + &format!("alias T = {};\n", elem.wgsl())
+        + &elem.access("update", updates)
+        + &elem.access("output", output)
+}
+
 /// Adds the updates of equal indices to their rows.
 fn add_runs(
     run: &Run<'_>,
@@ -206,23 +222,20 @@ fn add_runs(
     const COMMON: &str = include_str!("wgsl/segments.wgsl");
     let (indices, updates, output) = (run.input(1), run.input(2), run.output());
     let (work, start) = run.workspace()?;
-    let [a, b, c, d, _] = plan.words().map(|n| n as u32);
+    let parts = start + plan.words().iter().sum::<usize>() as u32;
     let sizes = [plan.units(), inner, outer, size].map(|n| n as u32);
     let offsets = [element_offset(indices), sorted, element_offset(updates), element_offset(output)];
-    let own = [plan.count as u32, plan.run as u32, start + a + b + c + d, 0];
+    let own = [plan.count as u32, plan.run as u32, parts / (elem.size() / 4) as u32, 0];
     let params = Params::new(sizes, offsets).with(own);
     let bound = [run.block(indices)?, work, run.block(updates)?, run.block(output)?];
     let at_index = index_at(indices, "b0");
-    let alias = match elem {
-        Elem::F32 => "alias T = f32;\n",
-        Elem::I32 | Elem::Bool => "alias T = i32;\n",
-    };
+    let access = access(elem, "b2", "b3") + &elem.access("part", "b1");
     let units = (&bound[..], &params, plan.units());
     for (name, text) in [
         ("segment_sums", include_str!("wgsl/segment_sums.wgsl")),
         ("segment_joins", include_str!("wgsl/segment_joins.wgsl")),
     ] {
-        kernel(run, name, (elem, is_wide(indices)), 4, &[alias, &at_index, COMMON, text], units)?;
+        kernel(run, name, (elem, is_wide(indices)), 4, &[&access, &at_index, COMMON, text], units)?;
     }
     Ok(())
 }
@@ -242,7 +255,7 @@ fn link(run: &Run<'_>, elem: Elem, size: usize, inner: usize) -> Result<Option<A
     let check = run.dispatch_checked(&link, &blocks, &params, groups, bad, Some(indices))?;
     let add = run.pipeline(PipelineKey::new("scatter_add", (elem, is_wide(indices))), || Source {
         buffers: vec![View::Words; 4],
-        wgsl: format!("alias T = {};\n", elem.wgsl())
+        wgsl: access(elem, "b0", "b3")
             + &index_at(indices, "b1")
             + include_str!("wgsl/scatter_add.wgsl")
             + &entry(256)

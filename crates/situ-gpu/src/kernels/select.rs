@@ -14,14 +14,10 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
 }
 
 fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
-    // Integers stand for floats too: the bits are moved as they are.
-    let elem = match Elem::of(run.output().dtype)? {
-        Elem::F32 | Elem::I32 => Elem::I32,
-        Elem::Bool => Elem::Bool,
-    };
+    let elem = Elem::moved(run.output().dtype);
     let function = Function {
         kernel: "where",
-        inputs: vec![Elem::Bool, elem, elem],
+        inputs: vec![Elem::BOOL, elem, elem],
         output: elem,
         math: Math::NONE,
         body: "select(c, b, a)".into(),

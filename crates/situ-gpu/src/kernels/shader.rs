@@ -1,92 +1,13 @@
-//! WGSL text from small pieces: element types, loads and stores, and the frame around a function of one
-//! element.
+//! WGSL text from small pieces: the mathematics, and the frame around a function of one element.
 //!
 //! The convention that every kernel of the frame follows: inputs are bound first, in order, then the output,
 //! then the error slots if it has any. Parameters are those of [`super::run::Params`]: `params.w[0]` is
 //! (elements, axes, flags, -), `params.w[1]` the element offsets of the inputs and, last, of the output,
 //! `params.w[2]` the op's own words, and `params.w[3 + axis]` four words for each axis.
 
-use crate::fault::Fault;
 use crate::pipelines::{Source, View};
-use situ_core::DType;
 
-/// A dtype that kernels have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub(crate) enum Elem {
-    F32,
-    I32,
-    /// One byte each in memory, four to a word.
-    Bool,
-}
-
-impl Elem {
-    /// Every one, as dtypes.
-    pub(crate) const DTYPES: &'static [DType] = &[DType::F32, DType::I32, DType::Bool];
-
-    pub(crate) fn of(dtype: DType) -> Result<Elem, Fault> {
-        match dtype {
-            DType::F32 => Ok(Elem::F32),
-            DType::I32 => Ok(Elem::I32),
-            DType::Bool => Ok(Elem::Bool),
-            _ => Err(Fault::Internal(format!("no GPU kernel takes {dtype}"))),
-        }
-    }
-
-    /// The WGSL type of a loaded element.
-    pub(crate) fn wgsl(self) -> &'static str {
-        match self {
-            Elem::F32 => "f32",
-            Elem::I32 => "i32",
-            Elem::Bool => "bool",
-        }
-    }
-
-    /// An expression for element `index` of a buffer seen as words.
-    pub(crate) fn load(self, buffer: &str, index: &str) -> String {
-        match self {
-            Elem::F32 | Elem::I32 => format!("bitcast<{}>({buffer}[{index}])", self.wgsl()),
-            Elem::Bool => {
-                format!("(((({buffer}[({index}) >> 2u]) >> ((({index}) & 3u) * 8u)) & 255u) != 0u)")
-            }
-        }
-    }
-
-    /// An expression for the bits of a value.
-    pub(crate) fn bits(self, value: &str) -> String {
-        match self {
-            Elem::F32 | Elem::I32 => format!("bitcast<u32>({value})"),
-            Elem::Bool => format!("select(0u, 1u, {value})"),
-        }
-    }
-
-    /// An expression for the four elements of quad number `index` of buffer `b<i>`: a vector of a buffer that
-    /// is bound as quads, or one word of bools.
-    pub(crate) fn load_quad(self, i: usize, index: &str) -> String {
-        match self {
-            Elem::F32 | Elem::I32 => format!("bitcast<vec4<{}>>(b{i}[{index}])", self.wgsl()),
-            Elem::Bool => format!(
-                "((vec4<u32>(b{i}[{index}]) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u)) != vec4<u32>(0u)"
-            ),
-        }
-    }
-
-    /// An expression for the bits of four values: a vector for word dtypes, one word for bools.
-    pub(crate) fn four_bits(self, values: &[String; 4]) -> String {
-        let [a, b, c, d] = values;
-        match self {
-            Elem::F32 | Elem::I32 => format!("bitcast<vec4<u32>>(vec4<{}>({a}, {b}, {c}, {d}))", self.wgsl()),
-            Elem::Bool => format!(
-                "select(0u, 1u, {a}) | select(0u, 256u, {b}) | select(0u, 65536u, {c}) | select(0u, 16777216u, {d})"
-            ),
-        }
-    }
-
-    /// Word dtypes are moved as plain bits by one kernel.
-    pub(crate) fn is_word(self) -> bool {
-        self != Elem::Bool
-    }
-}
+pub(crate) use super::elem::Elem;
 
 /// Parts of the mathematics that a kernel includes, each with what it stands on. Parts join with `|`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,10 +24,16 @@ impl Math {
     pub(crate) const TRIG: Math = Math(32 | 16);
     pub(crate) const POW: Math = Math(64 | 1);
     pub(crate) const REM: Math = Math(128);
+    /// Floats of 16 bits to f32 and back.
+    pub(crate) const HALVES: Math = Math(256);
+    /// Integers of 64 bits as pairs of words, and their conversions.
+    pub(crate) const PAIRS: Math = Math(512);
+    /// Integers of 64 bits, on adapters that have them.
+    pub(crate) const INT64: Math = Math(1024);
 
     pub(crate) fn text(self) -> String {
         // What others stand on comes first.
-        const PARTS: [&str; 8] = [
+        const PARTS: [&str; 11] = [
             include_str!("wgsl/exp.wgsl"),
             include_str!("wgsl/log.wgsl"),
             include_str!("wgsl/softplus.wgsl"),
@@ -115,6 +42,9 @@ impl Math {
             include_str!("wgsl/trig.wgsl"),
             include_str!("wgsl/pow.wgsl"),
             include_str!("wgsl/rem.wgsl"),
+            include_str!("wgsl/halves.wgsl"),
+            include_str!("wgsl/pairs.wgsl"),
+            include_str!("wgsl/int64.wgsl"),
         ];
         let mut text = String::from(include_str!("wgsl/prelude.wgsl"));
         for (bit, part) in PARTS.iter().enumerate() {
@@ -146,36 +76,51 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
     )
 }
 
-/// A kernel that calls `element(e: u32) -> u32`, defined by `text`, for the bits of each of `params.w[0].x`
-/// output elements. It binds `inputs` word buffers, then the output, then the error slots if `slots`.
+/// A kernel that calls `element(e: u32)`, defined by `text`, for the bits of each of `params.w[0].x` output
+/// elements: a word, or a vector of two for an element of 8 bytes. It binds `inputs` word buffers, then the
+/// output, then the error slots if `slots`.
 pub(crate) fn per_output(output: Elem, inputs: usize, slots: bool, text: &str) -> Source {
     let mut wgsl = text.to_string();
     wgsl += &entry(256);
     let out = format!("b{inputs}");
-    if output.is_word() {
-        // Neighbouring invocations write neighbouring words.
-        wgsl += &format!(
-            "    for (var k = 0u; k < 4u; k++) {{
+    wgsl += &match output.size() {
+        // Neighbouring invocations write neighbouring elements.
+        4 | 8 => {
+            let store = match output.size() {
+                4 => format!("{out}[params.w[1].w + e] = element(e);"),
+                _ => format!(
+                    "let at = 2u * (params.w[1].w + e); let bits = element(e); {out}[at] = bits.x; {out}[at + 1u] = bits.y;"
+                ),
+            };
+            format!(
+                "    for (var k = 0u; k < 4u; k++) {{
         let e = group * 1024u + k * 256u + lane;
-        if e < params.w[0].x {{ {out}[params.w[1].w + e] = element(e); }}
+        if e < params.w[0].x {{ {store} }}
     }}
 }}
 "
-        );
-    } else {
-        // One invocation writes all four bytes of a word.
-        wgsl += &format!(
-            "    let first = (group * 256u + lane) * 4u;
+            )
+        }
+        // One invocation writes all elements of a word.
+        size => {
+            let (per, bits) = (output.per_word(), 8 * size);
+            format!(
+                "    let first = (group * 256u + lane) * 4u;
     if first >= params.w[0].x {{ return; }}
     var word = 0u;
     for (var k = 0u; k < 4u; k++) {{
-        if first + k < params.w[0].x {{ word |= element(first + k) << (k * 8u); }}
+        let e = first + k;
+        if e < params.w[0].x {{ word |= element(e) << ((k % {per}u) * {bits}u); }}
+        if k % {per}u == {per}u - 1u {{
+            {out}[(params.w[1].w + e) / {per}u] = word;
+            word = 0u;
+        }}
     }}
-    {out}[(params.w[1].w + first) >> 2u] = word;
 }}
 "
-        );
-    }
+            )
+        }
+    };
     let mut buffers = vec![View::Words; inputs + 1];
     if slots {
         buffers.push(View::Atomics);

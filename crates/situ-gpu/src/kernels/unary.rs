@@ -1,6 +1,7 @@
 //! Functions of one element.
 
 use super::Kernel;
+use super::elem::Number;
 use super::elementwise::{Function, launch};
 use super::run::Run;
 use super::shader::{Elem, Math};
@@ -9,10 +10,11 @@ use situ_core::TensorType;
 use situ_device::{Check, Registry};
 use situ_ir::ops::{Unary, UnaryKind};
 use situ_ir::{Op, OpKind};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub(super) fn register(registry: &mut Registry<Kernel>) {
-    registry.add_where(OpKind::Unary, Elem::DTYPES, Kernel::new(run), supports);
+    registry.add_where(OpKind::Unary, Elem::DTYPES, Kernel::new(run).computing(), supports);
 }
 
 fn supports(op: &Op, inputs: &[TensorType], _: &[TensorType]) -> bool {
@@ -26,27 +28,44 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
     let output = Elem::of(run.output().dtype)?;
     let (math, text) = body(op.kind, elem)
         .ok_or_else(|| Fault::Internal(format!("{} of {elem:?} has no kernel", op.kind.name())))?;
-    let function =
-        Function { kernel: "unary", inputs: vec![elem], output, math, body: text.into(), bad: None };
+    let function = Function { kernel: "unary", inputs: vec![elem], output, math, body: text, bad: None };
     launch(run, &function, run.call.inputs, own_words(op, elem))
 }
 
-/// The parameters as the body reads them: `own.x` and `own.y`.
+/// The parameters as the body reads them: two words, or, of 64-bit integers, two for each.
 pub(super) fn own_words(op: &Unary, elem: Elem) -> [u32; 4] {
     let [low, high] = op.params.map(|p| p.0);
-    match elem {
-        // The integers within the bounds of clip: the bounds round inwards.
-        Elem::I32 => [low.ceil() as i32 as u32, high.floor() as i32 as u32, 0, 0],
-        Elem::F32 | Elem::Bool => [(low as f32).to_bits(), (high as f32).to_bits(), 0, 0],
+    let Some(range) = elem.dtype.whole_range() else {
+        return [(low as f32).to_bits(), (high as f32).to_bits(), 0, 0];
+    };
+    // The integers within the bounds of clip: the bounds round inwards.
+    let within = |bound: f64| (bound as i128).clamp(*range.start(), *range.end()) as u64;
+    let [low, high] = [within(low.ceil()), within(high.floor())];
+    match elem.size() {
+        8 => [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32],
+        _ => [low as u32, high as u32, 0, 0],
     }
 }
 
 /// The function of `a` as WGSL, and the mathematics it stands on.
-pub(super) fn body(kind: UnaryKind, elem: Elem) -> Option<(Math, &'static str)> {
-    match elem {
-        Elem::F32 => Some(float(kind)).filter(|_| kind != UnaryKind::Not),
-        Elem::I32 => integer(kind).map(|text| (Math::NONE, text)),
-        Elem::Bool => (kind == UnaryKind::Not).then_some((Math::NONE, "!a")),
+pub(super) fn body(kind: UnaryKind, elem: Elem) -> Option<(Math, Cow<'static, str>)> {
+    // `N` is the type of numbers, `LOW` and `HIGH` are the bounds of clip.
+    let whole = |text: &'static str| {
+        let bounds = match elem.number {
+            Number::I64 => ["i64_of(vec2<u32>(own.x, own.y))", "i64_of(vec2<u32>(own.z, own.w))"],
+            Number::U64 => ["u64_of(vec2<u32>(own.x, own.y))", "u64_of(vec2<u32>(own.z, own.w))"],
+            Number::I32 => ["bitcast<i32>(own.x)", "bitcast<i32>(own.y)"],
+            _ => ["own.x", "own.y"],
+        };
+        let text = text.replace("LOW", bounds[0]).replace("HIGH", bounds[1]);
+        (Math::NONE, text.replace("N(", &format!("{}(", elem.wgsl())).into())
+    };
+    match elem.number {
+        Number::F32 => Some(float(kind)).filter(|_| kind != UnaryKind::Not).map(|(m, t)| (m, t.into())),
+        Number::I32 | Number::I64 => signed(kind).map(whole),
+        Number::U32 | Number::U64 => unsigned(kind).map(whole),
+        Number::Bool => (kind == UnaryKind::Not).then_some((Math::NONE, "!a".into())),
+        Number::Pair => None,
     }
 }
 
@@ -84,15 +103,36 @@ fn float(kind: UnaryKind) -> (Math, &'static str) {
     }
 }
 
-fn integer(kind: UnaryKind) -> Option<&'static str> {
+fn signed(kind: UnaryKind) -> Option<&'static str> {
     Some(match kind {
         UnaryKind::Neg => "-a",
-        UnaryKind::Abs => "select(a, -a, a < 0)",
-        UnaryKind::Sign => "select(select(0, -1, a < 0), 1, a > 0)",
-        UnaryKind::Square => "a * a",
-        UnaryKind::Relu => "max(a, 0)",
-        UnaryKind::Clip => "min(max(a, bitcast<i32>(own.x)), bitcast<i32>(own.y))",
-        UnaryKind::Exp
+        UnaryKind::Abs => "select(a, -a, a < N(0))",
+        UnaryKind::Sign => "select(select(N(0), N(-1), a < N(0)), N(1), a > N(0))",
+        UnaryKind::Relu => "select(a, N(0), a < N(0))",
+        kind => return whole(kind),
+    })
+}
+
+fn unsigned(kind: UnaryKind) -> Option<&'static str> {
+    Some(match kind {
+        UnaryKind::Neg => "N(0) - a",
+        UnaryKind::Abs | UnaryKind::Relu => "a",
+        UnaryKind::Sign => "select(N(0), N(1), a > N(0))",
+        kind => return whole(kind),
+    })
+}
+
+/// Those that take integers, and to which their sign makes no difference.
+fn whole(kind: UnaryKind) -> Option<&'static str> {
+    match kind {
+        UnaryKind::Square => Some("a * a"),
+        // The bounds are in order: of two that are passed, the upper one counts.
+        UnaryKind::Clip => Some("select(select(a, LOW, a < LOW), HIGH, select(a, LOW, a < LOW) > HIGH)"),
+        UnaryKind::Neg
+        | UnaryKind::Abs
+        | UnaryKind::Sign
+        | UnaryKind::Relu
+        | UnaryKind::Exp
         | UnaryKind::Log
         | UnaryKind::Log1p
         | UnaryKind::Expm1
@@ -113,6 +153,6 @@ fn integer(kind: UnaryKind) -> Option<&'static str> {
         | UnaryKind::Ceil
         | UnaryKind::Round
         | UnaryKind::Not
-        | UnaryKind::IsNan => return None,
-    })
+        | UnaryKind::IsNan => None,
+    }
 }

@@ -18,7 +18,8 @@ fn check(runtime: &Runtime, device: DeviceId) {
         outcome.failures.len(),
         outcome.failures.join("\n")
     );
-    if let Some(text) = suite::absent::difference(device.kind, &outcome.absent) {
+    let logical = runtime.logical_device(&device.spec()).expect("it ran there");
+    if let Some(text) = suite::absent::difference(logical.description(), &outcome.absent) {
         panic!("{text}");
     }
 }

@@ -5,16 +5,30 @@
 //! nobody took off the list.
 
 use situ_core::DeviceKind;
+use situ_device::Description;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 /// The signatures for which a kind of device is known to have no kernel. A line `* f64` stands for those of
 /// all ops of the suite on f64 alone.
 pub fn expected(kind: DeviceKind) -> BTreeSet<String> {
-    let text = match kind {
+    signatures(match kind {
         DeviceKind::Cpu => include_str!("../../absent/cpu.txt"),
         DeviceKind::Gpu => include_str!("../../absent/gpu.txt"),
-    };
+    })
+}
+
+/// Those for which a device of this description has none.
+fn expected_of(description: &Description) -> BTreeSet<String> {
+    let mut expected = expected(description.kind);
+    let computes = description.features.iter().any(|feature| feature == "64-bit integers");
+    if description.kind == DeviceKind::Gpu && !computes {
+        expected.extend(signatures(include_str!("../../absent/gpu-without-int64.txt")));
+    }
+    expected
+}
+
+fn signatures(text: &str) -> BTreeSet<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.flat_map(standing_for).collect()
 }
@@ -28,8 +42,8 @@ fn standing_for(line: &str) -> Vec<String> {
 }
 
 /// What differs between the list and a run; `None` where nothing does.
-pub fn difference(kind: DeviceKind, found: &BTreeSet<String>) -> Option<String> {
-    let expected = expected(kind);
+pub fn difference(description: &Description, found: &BTreeSet<String>) -> Option<String> {
+    let (kind, expected) = (description.kind, expected_of(description));
     let vanished: Vec<&str> = found.difference(&expected).map(String::as_str).collect();
     let arrived: Vec<&str> = expected.difference(found).map(String::as_str).collect();
     if vanished.is_empty() && arrived.is_empty() {

@@ -85,11 +85,6 @@ impl Problem {
         Arc::new(self.inputs.iter().map(|input| input.views.clone()).collect())
     }
 
-    /// Whether some input is of that dtype.
-    pub fn takes(&self, dtype: DType) -> bool {
-        self.inputs.iter().any(|input| input.dtype() == dtype)
-    }
-
     fn is_float(&self, number: usize) -> bool {
         self.inputs[number].dtype().is_float()
     }
@@ -113,7 +108,7 @@ fn domain(op: &Op, number: usize) -> (f64, f64) {
 fn tensor_of(array: &Array) -> Result<Tensor> {
     match &array.numbers {
         Numbers::Real(v) => with_element!(array.dtype, T => {
-            constant(&v.iter().map(|x| T::from_f64(*x)).collect::<Vec<_>>(), &array.dims)
+            constant(&v.iter().map(|x| <T as Element>::from_f64(*x)).collect::<Vec<_>>(), &array.dims)
         }),
         Numbers::Whole(v) => with_element!(array.dtype, T => {
             constant(&v.iter().map(|x| T::from_whole(*x)).collect::<Vec<_>>(), &array.dims)

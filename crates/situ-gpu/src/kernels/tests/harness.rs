@@ -2,7 +2,7 @@
 
 use crate::adapters::{AdapterKind, find_adapters};
 use crate::device::PhysicalGpu;
-use situ_core::{Budget, DeviceId, Element, Error, Layout, Shape, TensorType};
+use situ_core::{Budget, DType, DeviceId, Element, Error, Layout, Scalar, Shape, TensorType};
 use situ_device::{Arg, Block, Call, Check, Device, Open, Physical, Region};
 use situ_ir::Op;
 use std::cell::Cell;
@@ -78,7 +78,7 @@ fn on(paths: &[Kernels], test: fn()) {
 pub(crate) struct Tensor {
     block: Arc<Block>,
     offset: usize,
-    pub(crate) dtype: situ_core::DType,
+    pub(crate) dtype: DType,
     pub(crate) layout: Layout,
     pub(crate) check: Option<Arc<Check>>,
 }
@@ -94,6 +94,21 @@ impl Tensor {
         assert_eq!(data.len(), tensor.layout.shape().elements());
         device().unwrap().upload(tensor.region(), bytemuck::cast_slice(data)).unwrap();
         tensor
+    }
+
+    /// A dense tensor of any dtype, of elements given as scalars.
+    pub(crate) fn of(dtype: DType, dims: &[usize], data: &[Scalar]) -> Tensor {
+        let tensor = Tensor::empty(TensorType::new(dtype, shape(dims)));
+        assert_eq!(data.len(), tensor.layout.shape().elements());
+        let bytes: Vec<u8> =
+            data.iter().flat_map(|value| value.bits().to_ne_bytes().into_iter().take(dtype.size())).collect();
+        device().unwrap().upload(tensor.region(), &bytes).unwrap();
+        tensor
+    }
+
+    /// The elements as scalars, in row-major order.
+    pub(crate) fn scalars(&self) -> Vec<Scalar> {
+        situ_core::with_element!(self.dtype, T => self.read::<T>().into_iter().map(T::to_scalar).collect())
     }
 
     fn empty(of: TensorType) -> Tensor {

@@ -1,6 +1,7 @@
 //! Kernels through the device seam, against plain double-precision references.
 
 mod beyond;
+mod dtypes;
 mod elementwise;
 mod fused;
 mod harness;

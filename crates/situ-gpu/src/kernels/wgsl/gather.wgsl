@@ -1,5 +1,5 @@
 // sizes: elements, elements after the axis, indices, size of the axis. b2 is the output, b3 the error slots.
-fn element(e: u32) -> u32 {
+fn place_of(e: u32) -> u32 {
     let sizes = params.w[0];
     let above = e / sizes.y;
     let column = e - above * sizes.y;
@@ -11,4 +11,5 @@ fn element(e: u32) -> u32 {
         atomicMax(&b3[p(63u) * 4u], ~i);
         index = 0u;
     }
-    let at = params.w[1].x + (outer * sizes.w + index) * sizes.y + column;
+    return params.w[1].x + (outer * sizes.w + index) * sizes.y + column;
+}

@@ -22,9 +22,9 @@ fn place_of(group: u32) -> Place {
 }
 fn load_a(place: Place, row: u32, k: u32) -> T {
     if row >= params.w[0].x || k >= params.w[0].z { return T(0); }
-    return bitcast<T>(b0[place.a + row * params.w[2].x + k * params.w[2].y]);
+    return left(place.a + row * params.w[2].x + k * params.w[2].y);
 }
 fn load_b(place: Place, k: u32, column: u32) -> T {
     if column >= params.w[0].y || k >= params.w[0].z { return T(0); }
-    return bitcast<T>(b1[place.b + k * params.w[2].z + column * params.w[2].w]);
+    return right(place.b + k * params.w[2].z + column * params.w[2].w);
 }

@@ -1,6 +1,6 @@
 // A keyed Feistel network over the numbers below 2^(2 own.x), walked from each position until it comes to a
 // number below the count.
-fn element(e: u32) -> u32 {
+fn place_of(e: u32) -> u32 {
     let half = params.w[2].x;
     var keys = array<vec4<u32>, 2>(philox(0u), philox(1u));
     var number = e;

@@ -1,4 +1,4 @@
-fn element(unit: u32) -> u32 {
+fn element(unit: u32) -> BITS {
     let own = params.w[2];
     let cut = unit / own.y;
     let row = unit - cut * own.y;

@@ -13,5 +13,8 @@
         if stripe < width { scratch[lane] = join(scratch[lane], scratch[lane + width * SIDE]); }
         workgroupBarrier();
     }
-    if stripe == 0u && row < own.y { OUT[params.w[1].w + cut * own.y + row] = finish(scratch[lane]); }
+    if stripe == 0u && row < own.y {
+        let to = params.w[1].w + cut * own.y + row;
+        STORE
+    }
 }

@@ -4,5 +4,8 @@
     let first = cut * own.z;
     let end = min(params.w[0].w, first + own.z);
     let acc = reduce_part(group - cut * own.y, first, end, lane);
-    if lane == 0u { OUT[params.w[1].w + group] = finish(acc); }
+    if lane == 0u {
+        let to = params.w[1].w + group;
+        STORE
+    }
 }

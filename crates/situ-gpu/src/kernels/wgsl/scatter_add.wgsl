@@ -9,12 +9,12 @@ fn add_chain(e: u32) {
     let links = params.w[1].z;
     if b2[links + sizes.z + i] == 0u { return; }
     let at = params.w[1].w + (outer * sizes.w + index_at(params.w[1].y + i)) * sizes.y + column;
-    var sum = bitcast<T>(b3[at]);
+    var sum = output(at);
     // A chain visits each index at most once.
     for (var n = 0u; n < sizes.z; n++) {
-        sum += bitcast<T>(b0[params.w[1].x + (outer * sizes.z + i) * sizes.y + column]);
+        sum += update(params.w[1].x + (outer * sizes.z + i) * sizes.y + column);
         i = b2[links + i];
         if i == 0xffffffffu { break; }
     }
-    b3[at] = bitcast<u32>(sum);
+    set_output(at, sum);
 }

@@ -9,11 +9,11 @@ fn work(unit: u32) {
     if u.first > 0u {
         if key(u.first - 1u) == row { return; }
     }
-    var sum = bitcast<T>(b1[own.z + sizes.x + unit]);
+    var sum = part(own.z + sizes.x + unit);
     var next = unit;
     for (var first = u.end; first < own.x; first += own.y) {
         next += sizes.y * sizes.z;
-        sum += bitcast<T>(b1[own.z + next]);
+        sum += part(own.z + next);
         let end = min(own.x, first + own.y);
         if end >= own.x { break; }
         if key(end) != row { break; }

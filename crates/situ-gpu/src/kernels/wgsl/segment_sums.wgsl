@@ -9,17 +9,17 @@ fn work(unit: u32) {
     for (var j = u.first; j < u.end; j++) {
         let next = key(j);
         if next != row {
-            if began { add(u, row, sum); } else { b1[own.z + unit] = bitcast<u32>(sum); }
+            if began { add(u, row, sum); } else { set_part(own.z + unit, sum); }
             began = true;
             row = next;
             sum = T(0);
         }
         let at = params.w[1].z + (u.outer * own.x + position(j)) * params.w[0].y + u.column;
-        sum += bitcast<T>(b2[at]);
+        sum += update(at);
     }
     var goes_on = false;
     if u.end < own.x { goes_on = key(u.end) == row; }
     if began && !goes_on { add(u, row, sum); }
-    if began && goes_on { b1[own.z + params.w[0].x + unit] = bitcast<u32>(sum); }
-    if !began { b1[own.z + unit] = bitcast<u32>(sum); }
+    if began && goes_on { set_part(own.z + params.w[0].x + unit, sum); }
+    if !began { set_part(own.z + unit, sum); }
 }

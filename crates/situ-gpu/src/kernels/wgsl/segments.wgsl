@@ -16,5 +16,5 @@ fn add(u: Unit, row: u32, sum: T) {
     let sizes = params.w[0];
     if row >= sizes.w { return; }
     let at = params.w[1].w + (u.outer * sizes.w + row) * sizes.y + u.column;
-    b3[at] = bitcast<u32>(bitcast<T>(b3[at]) + sum);
+    set_output(at, output(at) + sum);
 }
