@@ -64,8 +64,8 @@ impl<T: Form> AnyForm for T {
 
 /// Which kernel: its name, and the data that its text follows from. Equal keys mean equal WGSL.
 ///
-/// Every launch makes one to find its kernel by: it lies on the stack, and is moved to the heap only where the
-/// kernel is compiled.
+/// Every launch makes one to find its kernel by: it lies on the stack, and is moved to the heap only where
+/// the kernel is compiled.
 #[derive(Clone, Debug)]
 pub(crate) struct PipelineKey<F> {
     /// The name of the kernel, unique among kernels.

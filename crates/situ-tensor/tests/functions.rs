@@ -439,7 +439,7 @@ fn a_convolution_with_bias_and_activation_gives_the_bits_of_its_ops() -> Result<
             let windows = Windows { groups, format, ..Windows::default() };
             for activation in ["none", "relu", "gelu"] {
                 let layer = {
-                    let (filter, bias, windows) = (filter.clone(), bias.clone(), windows.clone());
+                    let (filter, bias) = (filter.clone(), bias.clone());
                     move |x: &Tensor| {
                         let sum = x.conv2d(&filter, &windows)?.add(&bias)?;
                         match activation {

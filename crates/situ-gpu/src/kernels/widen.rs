@@ -22,11 +22,11 @@ pub(super) fn register(registry: &mut Registry<Kernel>) {
     let widened = |kernel: &Kernel| Kernel { widened: true, ..*kernel };
     for dtype in DType::ALL {
         match (dtype.class(), words_of(dtype)) {
-            // In one pass a product with its bias would be rounded once where its parts, one after another,
-            // round twice: a function would not compute what its ops compute.
+            // In one pass a product or a convolution with its bias would be rounded once where its parts, one
+            // after another, round twice: a function would not compute what its ops compute.
             (Class::Half, Some(like)) => OpKind::ALL
                 .iter()
-                .filter(|kind| **kind != OpKind::MatmulBias)
+                .filter(|kind| !matches!(kind, OpKind::MatmulBias | OpKind::Conv2dBias))
                 .for_each(|kind| registry.share(*kind, like, dtype, widened)),
             (_, Some(like)) => {
                 WRAPPING.iter().for_each(|kind| registry.share(*kind, like, dtype, widened));

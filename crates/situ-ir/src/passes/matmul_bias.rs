@@ -1,5 +1,5 @@
-//! A product or a convolution, the bias that follows it and the activation after that, as one op: the elements
-//! are finished while they are still in registers, or in the nearest cache.
+//! A product or a convolution, the bias that follows it and the activation after that, as one op: the
+//! elements are finished while they are still in registers, or in the nearest cache.
 
 use super::rewrite::{Rule, Site, Values, rewrite};
 use super::{Context, Report, Supports};

@@ -34,7 +34,8 @@ pub(super) fn find(record: &Record, found: &mut Vec<Finding>) {
                 continue;
             }
             let could = (plan.predicted - plan.lower_bound).max(0.0);
-            // The host, which hands out work and waits for it, is as it should be, unless there is a better way.
+            // The host, which hands out work and waits for it, is as it should be, unless there is a better
+            // way.
             if record.devices[device].is_host() && could <= super::WORTHWHILE * plan.predicted {
                 continue;
             }

@@ -74,8 +74,8 @@ impl Shape {
         // Software loads one element at a time, whichever way they lie: the more products a load is for, the
         // better.
         let most = if borders.software { 8 } else { 4 };
-        // As few loads as possible: a block loads its rows and its columns, of which there are about as many as
-        // can be; invocations without rows take as long as others.
+        // As few loads as possible: a block loads its rows and its columns, of which there are about as many
+        // as can be; invocations without rows take as long as others.
         let wide = (1..=most)
             .min_by_key(|wide| (columns.max(1).div_ceil(*wide) * (wide + most), most - wide))
             .unwrap_or(1);

@@ -75,8 +75,8 @@ impl Lowering<'_> {
         Ok(Operand { buffer, ..operand })
     }
 
-    /// Drafts a copy of dense memory: one step, by way of memory of the host where neither end is the host and
-    /// they do not see each other's.
+    /// Drafts a copy of dense memory: one step, by way of memory of the host where neither end is the host
+    /// and they do not see each other's.
     fn copy(&mut self, from: Operand, to: Operand, of: NodeId, reader: NodeId) -> Result<()> {
         let number = self.host.number_copy();
         let [source, device] = [from, to].map(|o| self.buffers[o.buffer].device);
