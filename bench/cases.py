@@ -32,10 +32,15 @@ OPS = BASIC_OPS + CONVOLUTIONS
 # A step of a network (see `peers/networks.py`) and Adam at that batch size.
 TRAINING = ["dense_step_32", "dense_eager_step_32", "cnn_step_64", "cnn_eager_step_64", "resnet_step_8"]
 
+# A step of a table of so many rows and columns, so many of which are looked up, and Adam: lazy on these rows, or
+# dense on all.
+EMBEDDINGS = ["embedding_step_1000000x64x2048", "embedding_eager_step_1000000x64x2048",
+              "embedding_dense_step_1000000x64x2048"]
+
 # A batch of 32×784 floats and labels from the stages named, prefetched.
 DATA = ["data_shuffle_batch_32x784", "data_shuffle_map_batch_32x784", "data_shuffle_batch_map_32x784"]
 
-CASES = OPS + TRAINING + DATA
+CASES = OPS + TRAINING + EMBEDDINGS + DATA
 
 # What the ratio to the best peer must be at least, with all cores.
 LIMITS = {
@@ -43,6 +48,8 @@ LIMITS = {
     "dense_step_32": 2.0,
     "dense_eager_step_32": 1.3,
     "cnn_step_64": 0.9,
+    "embedding_step_1000000x64x2048": 1.0,
+    "embedding_eager_step_1000000x64x2048": 1.0,
     "data_shuffle_map_batch_32x784": 5.0,
 }
 
@@ -56,9 +63,12 @@ FIGURES = [
      lambda t: t["copy_16m"] / t["function_fused_16m"], "", ("at least", 0.8)),
     ("two halves on two CPUs of a core each, of the time on one of them",
      lambda t: t["function_halves_two_cpus"] / t["function_halves_one_cpu"], "", ("at most", 0.6)),
+    ("a step of a table of 1,000,000×64 by Adam of all rows, of one of the 2,048 rows looked up",
+     lambda t: t["function_embedding_dense"] / t["function_embedding_lazy"], "×", ("at least", 5.0)),
 ]
 FIGURE_CASES = ["function_empty", "function_chain_100", "copy_16m", "function_fused_16m",
-                "function_halves_one_cpu", "function_halves_two_cpus"]
+                "function_halves_one_cpu", "function_halves_two_cpus",
+                "function_embedding_lazy", "function_embedding_dense"]
 
 # Reported in columns of their own and never the "best peer": ours is measured without that help.
 NOT_COMPARABLE = {

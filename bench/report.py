@@ -107,7 +107,8 @@ def tables(results, failures):
     """All tables of a run, as Markdown that is also readable as text."""
     parts = []
     for title, members in [("", cases.BASIC_OPS),
-                           ("Convolutions, training and input, ", cases.CONVOLUTIONS + cases.TRAINING + cases.DATA)]:
+                           ("Convolutions, training and input, ",
+                            cases.CONVOLUTIONS + cases.TRAINING + cases.EMBEDDINGS + cases.DATA)]:
         for threads in sorted({threads for _, threads in results}):
             chosen = {case: columns for (case, count), columns in results.items()
                       if count == threads and case in members}

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as functional
 from cases import CONVOLUTIONS, OPS, convolution, dims, op
 
-from . import torch_training
+from . import torch_embedding, torch_training
 from .inputs import operands
 
 VERSION = torch.__version__
@@ -41,7 +41,7 @@ def cases(threads):
         for case in OPS
         for way, statement in STATEMENTS[op(case)].items()
     }
-    for name, make in torch_training.cases().items():
+    for name, make in (torch_training.cases() | torch_embedding.cases()).items():
         offered[name] = lambda make=make: with_gradients(make)
     return offered
 

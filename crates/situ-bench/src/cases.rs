@@ -1,7 +1,7 @@
 //! The benchmark's cases on situ's eager API, as a user would write them. Names and shapes are those of
 //! `bench/cases.py`.
 
-use crate::{batches, convolutions, functions, training};
+use crate::{batches, convolutions, embeddings, functions, training};
 use situ::{DType, Error, Function, Result, Tensor, ones, random::Generator, zeros};
 
 /// A case ready to be timed: one call is one repetition.
@@ -68,7 +68,9 @@ pub(crate) fn dims(size: &str) -> Result<Vec<usize>> {
 
 /// Makes a case's inputs and the call that is timed.
 pub(crate) fn prepare(name: &str) -> Result<Call> {
-    for others in [functions::prepare, training::prepare, batches::prepare, convolutions::prepare] {
+    for others in
+        [functions::prepare, training::prepare, embeddings::prepare, batches::prepare, convolutions::prepare]
+    {
         if let Some(call) = others(name)? {
             return Ok(call);
         }

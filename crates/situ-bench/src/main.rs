@@ -5,6 +5,7 @@
 mod batches;
 mod cases;
 mod convolutions;
+mod embeddings;
 mod functions;
 mod training;
 

@@ -130,8 +130,9 @@ impl DeviceTensor {
         let Region { block, offset, bytes } = self.storage.region();
         let start = self.layout.offset() * self.dtype.size();
         let region = Region { block, offset: offset + start, bytes: bytes - start };
-        // SAFETY: a tensor's memory is written only by the launch that made it, which has ended on a CPU; the
-        // memory lives for as long as the tensor.
+        // SAFETY: a tensor's memory is written by the launch that made it, which has ended on a CPU, and by
+        // others only where nobody else holds it, as whoever has these bytes does; the memory lives for as
+        // long as the tensor.
         unsafe { transfer::host_bytes(&region, self.tensor_type().bytes()) }
     }
 
@@ -202,6 +203,21 @@ impl DeviceTensor {
             let gone = std::mem::take(kept);
             drop(copies);
             drop(gone);
+        }
+    }
+
+    /// Whether nobody else holds its memory, all of which it is: then it may be written over.
+    pub fn is_alone(&mut self) -> bool {
+        self.is_whole() && Arc::get_mut(&mut self.storage).is_some()
+    }
+
+    /// Lets go of all copies of it: it is written over.
+    pub(crate) fn forget_copies(&mut self) {
+        let Some(storage) = Arc::get_mut(&mut self.storage) else { return };
+        if let Some(copies) = storage.copies.get_mut() {
+            let copies = copies.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+            copies.shared.clear();
+            copies.kept.iter_mut().for_each(Vec::clear);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The one way from a method call to the runtime.
 
 use crate::current::current_runtime;
+use crate::rows;
 use crate::scope::{around, current_request, on_device};
 use crate::tape;
 use crate::tensor::Tensor;
@@ -52,7 +53,7 @@ pub(crate) fn apply_all(
     } else {
         let mut concrete: SmallVec<[&DeviceTensor; 3]> = SmallVec::new();
         for input in inputs {
-            concrete.push(input.concrete()?);
+            concrete.push(input.concrete_for(&op)?);
         }
         let made = match concrete.first() {
             Some(first) => Runtime::of(first)?.eager_all(&op, &concrete, request, caller)?,
@@ -78,14 +79,20 @@ pub(crate) fn apply_on(
 
 /// Makes a constant for use with a tensor: on its device, or in its trace.
 pub(crate) fn apply_beside(tensor: &Tensor, op: impl Into<Op>, caller: Caller) -> Result<Tensor> {
-    match tensor.concrete() {
-        Ok(concrete) if !is_tracing() => apply_on(concrete.device(), op, &[], caller),
+    match tensor.traced() {
+        None if !is_tracing() => apply_on(tensor.device(), op, &[], caller),
         _ => apply_with(op.into(), &[], &current_request(), caller),
     }
 }
 
 pub(crate) fn apply_with(op: Op, inputs: &[&Tensor], request: &Request, caller: Caller) -> Result<Tensor> {
     let log = tape::log_of(inputs);
+    if log == 0
+        && inputs.iter().any(|input| input.rows().is_some())
+        && let Some(made) = rows::kept(&op, inputs, request, caller)?
+    {
+        return Ok(made);
+    }
     if is_tracing() {
         if log == 0 {
             return emit(op, inputs, request, caller);
@@ -95,7 +102,7 @@ pub(crate) fn apply_with(op: Op, inputs: &[&Tensor], request: &Request, caller: 
     }
     let mut concrete: SmallVec<[&DeviceTensor; 3]> = SmallVec::new();
     for input in inputs {
-        concrete.push(input.concrete()?);
+        concrete.push(input.concrete_for(&op)?);
     }
     let made = match concrete.first() {
         Some(first) => Runtime::of(first)?.eager(&op, &concrete, request, caller),

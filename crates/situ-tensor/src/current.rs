@@ -33,6 +33,8 @@ pub(crate) fn with_runtime_of<T>(
     if crate::trace::is_tracing() {
         return body();
     }
-    let runtime = Runtime::of(tensor.concrete()?)?;
+    // Rows need not be made dense to be asked where they are.
+    let own = tensor.rows().map_or(tensor, |rows| rows.values());
+    let runtime = Runtime::of(own.concrete()?)?;
     with_runtime(&runtime, body)
 }

@@ -211,7 +211,7 @@ impl Function {
                 prepared.variant.compiled.outdate();
                 continue;
             };
-            let done = prepared.run(&variables, &call);
+            let done = prepared.run(variables, &call);
             drop(turns);
             match done {
                 Err(Error::DeviceLost { device, why }) if !lost.contains(&device) => {

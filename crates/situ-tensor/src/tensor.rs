@@ -1,13 +1,14 @@
 //! The tensor: immutable, cheap to clone, safe to share between threads.
 
 use crate::apply::apply;
+use crate::rows::{Lazy, Rows};
 use crate::scope::{current_request, line_of};
 use crate::tape::{self, Node};
 use crate::trace::{SizesRead, emit, is_tracing};
 use situ_core::{Caller, DType, DeviceId, Element, Error, Layout, Reason, Result, Shape, TensorType};
-use situ_ir::Value;
 use situ_ir::gradient::Made;
 use situ_ir::ops::{Cast, Dense};
+use situ_ir::{Op, Value};
 use situ_runtime::{DeviceTensor, Request, Runtime, host_out_of_memory, zeroed};
 use std::sync::Arc;
 
@@ -34,6 +35,11 @@ pub struct Tensor {
 )]
 enum Repr {
     Concrete(DeviceTensor),
+    /// A gradient of a lookup: rows, and the tensor in memory once somebody wants it.
+    Rows {
+        lazy: Lazy,
+        layout: Layout,
+    },
     Traced(Traced),
 }
 
@@ -47,11 +53,13 @@ pub(crate) struct Traced {
     layout: Layout,
     /// Set when anybody asks for its sizes.
     sizes_read: SizesRead,
+    /// The rows that it is made of, if it is the gradient of a lookup.
+    rows: Option<Box<Rows>>,
 }
 
 impl Traced {
     pub(crate) fn new(trace: u64, value: Value, ty: TensorType, sizes_read: SizesRead) -> Traced {
-        Traced { trace, value, dtype: ty.dtype, layout: Layout::dense(ty.shape), sizes_read }
+        Traced { trace, value, dtype: ty.dtype, layout: Layout::dense(ty.shape), sizes_read, rows: None }
     }
 }
 
@@ -62,6 +70,42 @@ impl Tensor {
 
     pub(crate) fn from_traced(traced: Traced) -> Tensor {
         Tensor { repr: Arc::new(Repr::Traced(traced)), node: Node::NONE }
+    }
+
+    pub(crate) fn from_rows(lazy: Lazy) -> Tensor {
+        let layout = Layout::dense(lazy.rows.table().shape);
+        Tensor { repr: Arc::new(Repr::Rows { lazy, layout }), node: Node::NONE }
+    }
+
+    /// A value of a trace, with the rows that it is made of, if it is to be known for any.
+    pub(crate) fn with_rows(self, rows: Option<Rows>) -> Tensor {
+        match &*self.repr {
+            Repr::Traced(t) => {
+                let ty = TensorType::new(t.dtype, *t.layout.shape());
+                let traced = Traced::new(t.trace, t.value, ty, t.sizes_read.clone());
+                Tensor::from_traced(Traced { rows: rows.map(Box::new), ..traced })
+            }
+            _ => self,
+        }
+    }
+
+    /// The rows that it is made of, if it is the gradient of a lookup: all others are zero. Sums of such
+    /// gradients, and products with one number, are rows too. Whatever else is done with it makes it dense,
+    /// which takes as long as for a tensor of its size.
+    pub fn rows(&self) -> Option<&Rows> {
+        match &*self.repr {
+            Repr::Concrete(_) => None,
+            Repr::Rows { lazy, .. } => Some(&lazy.rows),
+            Repr::Traced(traced) => traced.rows.as_deref(),
+        }
+    }
+
+    /// The tensor in memory, if nobody else holds it: it may be written over then.
+    pub(crate) fn alone(&mut self) -> Option<&mut DeviceTensor> {
+        match Arc::get_mut(&mut self.repr) {
+            Some(Repr::Concrete(tensor)) => tensor.is_alone().then_some(tensor),
+            _ => None,
+        }
     }
 
     /// Its place on a tape.
@@ -84,6 +128,7 @@ impl Tensor {
     pub(crate) fn concrete(&self) -> Result<&DeviceTensor> {
         match &*self.repr {
             Repr::Concrete(tensor) => Ok(tensor),
+            Repr::Rows { lazy, .. } => lazy.dense(None),
             Repr::Traced(traced) => Err(Error::argument(
                 "read",
                 format!(
@@ -97,9 +142,19 @@ impl Tensor {
         }
     }
 
+    /// [`Tensor::concrete`], for an op: where rows are made dense for it, people are told so who asked to be.
+    #[inline]
+    pub(crate) fn concrete_for(&self, op: &Op) -> Result<&DeviceTensor> {
+        match &*self.repr {
+            Repr::Concrete(tensor) => Ok(tensor),
+            Repr::Rows { lazy, .. } => lazy.dense(Some(op.name())),
+            Repr::Traced(_) => self.concrete(),
+        }
+    }
+
     pub(crate) fn traced(&self) -> Option<&Traced> {
         match &*self.repr {
-            Repr::Concrete(_) => None,
+            Repr::Concrete(_) | Repr::Rows { .. } => None,
             Repr::Traced(traced) => Some(traced),
         }
     }
@@ -109,7 +164,7 @@ impl Tensor {
         match (&*self.repr, &*other.repr) {
             (Repr::Concrete(a), Repr::Concrete(b)) => a.is_same_view(b),
             (Repr::Traced(a), Repr::Traced(b)) => a.trace == b.trace && a.value == b.value,
-            _ => false,
+            _ => Arc::ptr_eq(&self.repr, &other.repr),
         }
     }
 
@@ -117,6 +172,7 @@ impl Tensor {
     pub fn dtype(&self) -> DType {
         match &*self.repr {
             Repr::Concrete(tensor) => tensor.dtype(),
+            Repr::Rows { lazy, .. } => lazy.rows.table().dtype,
             Repr::Traced(traced) => traced.dtype,
         }
     }
@@ -136,6 +192,7 @@ impl Tensor {
     pub(crate) fn unseen_shape(&self) -> &Shape {
         match &*self.repr {
             Repr::Concrete(tensor) => tensor.shape(),
+            Repr::Rows { layout, .. } => layout.shape(),
             Repr::Traced(traced) => traced.layout.shape(),
         }
     }
@@ -159,6 +216,7 @@ impl Tensor {
     pub fn layout(&self) -> &Layout {
         match &*self.repr {
             Repr::Concrete(tensor) => tensor.layout(),
+            Repr::Rows { layout, .. } => layout,
             Repr::Traced(traced) => {
                 traced.sizes_read.set();
                 &traced.layout
@@ -170,6 +228,9 @@ impl Tensor {
     pub fn device(&self) -> DeviceId {
         match &*self.repr {
             Repr::Concrete(tensor) => tensor.device(),
+            Repr::Rows { lazy, .. } => {
+                lazy.made().map_or_else(|| lazy.rows.values().device(), |t| t.device())
+            }
             Repr::Traced(_) => DeviceId::UNDECIDED,
         }
     }
@@ -178,6 +239,9 @@ impl Tensor {
     pub fn reason(&self) -> Reason {
         match &*self.repr {
             Repr::Concrete(tensor) => tensor.reason(),
+            Repr::Rows { lazy, .. } => {
+                lazy.made().map_or_else(|| lazy.rows.values().reason(), |t| t.reason())
+            }
             Repr::Traced(_) => Reason::Undecided,
         }
     }
@@ -235,6 +299,11 @@ impl Tensor {
     pub fn verify(&self) -> Result<()> {
         match &*self.repr {
             Repr::Concrete(tensor) => tensor.settle(),
+            Repr::Rows { lazy, .. } => {
+                lazy.rows.indices().verify()?;
+                lazy.rows.values().verify()?;
+                lazy.made().map_or(Ok(()), DeviceTensor::settle)
+            }
             Repr::Traced(_) => Ok(()),
         }
     }
@@ -242,7 +311,11 @@ impl Tensor {
     /// Whether it lies in memory that the host reads as it is; a traced one lies nowhere yet.
     pub fn is_on_host(&self) -> bool {
         let on_host = |tensor: &DeviceTensor| tensor.logical_device().capabilities().host_addressable;
-        matches!(&*self.repr, Repr::Concrete(tensor) if on_host(tensor))
+        match &*self.repr {
+            Repr::Concrete(tensor) => on_host(tensor),
+            Repr::Rows { lazy, .. } => lazy.made().map_or_else(|| lazy.rows.values().is_on_host(), on_host),
+            Repr::Traced(_) => false,
+        }
     }
 
     /// The elements' bytes where they lie, row-major, without a copy: of a dense tensor on a CPU. `None` for
@@ -258,6 +331,7 @@ impl Tensor {
     pub fn host_bytes(&self) -> Option<&[u8]> {
         match &*self.repr {
             Repr::Concrete(tensor) => tensor.host_bytes(),
+            Repr::Rows { lazy, .. } => lazy.dense(None).ok().and_then(DeviceTensor::host_bytes),
             Repr::Traced(_) => None,
         }
     }

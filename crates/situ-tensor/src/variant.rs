@@ -130,7 +130,7 @@ impl Prepared<'_> {
 
     pub(crate) fn run<T>(
         &self,
-        variables: &[Tensor],
+        variables: together::Values,
         call: impl Fn(&Compiled, &Runtime, &[&DeviceTensor], &[&DeviceTensor]) -> Result<(Outcome, T)>,
     ) -> Result<(Vec<Tensor>, T)> {
         let Variant { recorded, compiled, runtime, .. } = &*self.variant;
@@ -144,12 +144,15 @@ impl Prepared<'_> {
         let views: SmallVec<[&DeviceTensor; 4]> = dense.iter().collect();
         let whole: &[&DeviceTensor] = if views.is_empty() { &self.arguments } else { &views };
         let mut held: SmallVec<[&DeviceTensor; 4]> = SmallVec::new();
-        for value in variables {
+        for value in &variables {
             held.push(value.concrete()?);
         }
         let (outcome, extra) = call(compiled, runtime, whole, &held)?;
-        if !outcome.updates.is_empty() {
-            together::replace(recorded, outcome.updates);
+        if !(outcome.updates.is_empty() && outcome.rows.is_empty()) {
+            // What is held here could not be written over.
+            drop(held);
+            drop(variables);
+            together::replace(recorded, outcome.updates, outcome.rows)?;
         }
         Ok((outcome.outputs.into_iter().map(Tensor::from_concrete).collect(), extra))
     }

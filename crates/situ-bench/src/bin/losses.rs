@@ -2,18 +2,20 @@
 //! `scripts/compare_losses.py` to do the same with PyTorch.
 //!
 //! `losses FOLDER` writes `FOLDER/CASE/{x,y,losses}.npy`, the first weights as `w0.npy`, `w1.npy` and so on
-//! in the order of the layers, and their names to `weights.txt`.
+//! in the order of the layers, and their names to `weights.txt`; of models that look words up, also the table
+//! as it is in the end, as `end.npy`.
 
 use situ::data::write_npy;
 use situ::nn::losses::SparseCategoricalCrossEntropy;
 use situ::nn::optimizers::{Adagrad, Adam, AdamW, Optimizer, RmsProp, Sgd};
-use situ::nn::{Activation, Conv2D, Dense, Flatten, MaxPool2D, Sequential, compile};
+use situ::nn::{Activation, Conv2D, Dense, Embedding, Flatten, MaxPool2D, Sequential, compile};
 use situ::prelude::*;
 use situ::random::Generator;
 use std::path::Path;
 
 const STEPS: usize = 100;
 const BATCH: usize = 32;
+const WORDS: usize = 50_000;
 
 /// An optimizer, to be made anew for each case.
 type Named = (&'static str, fn() -> Optimizer);
@@ -32,11 +34,21 @@ fn cnn() -> Sequential {
         .add(Dense::new(10))
 }
 
+/// A table of words, eight of which are an example.
+fn words() -> Sequential {
+    Sequential::new().seed(3).add(Embedding::new(WORDS, 64)).add(Flatten::new()).add(Dense::new(10))
+}
+
+/// Words of each class, few of which are in most examples: indices repeat within a batch and between batches.
+fn words_case(folder: &Path, name: &str, optimizer: Optimizer) -> Result<()> {
+    let generator = Generator::new(11);
+    let labels = generator.uniform(&[STEPS * BATCH], 0.0, 10.0, DType::I32)?;
+    let first = (&labels.cast(DType::F32)? * (WORDS / 10) as f64)?.expand_dims(1)?;
+    let which = generator.uniform(&[STEPS * BATCH, 8], 0.0, 6.0, DType::F32)?.exp()?.floor()?;
+    train(folder, name, words(), (&first.add(&which)?.cast(DType::I32)?, &labels), optimizer)
+}
+
 fn case(folder: &Path, name: &str, model: Sequential, input: &[usize], optimizer: Optimizer) -> Result<()> {
-    let folder = folder.join(name);
-    std::fs::create_dir_all(&folder).map_err(|e| {
-        Error::file(folder.to_string_lossy(), "", format!("it can't be made: {e}"), "name another folder")
-    })?;
     let generator = Generator::new(7);
     // Ten classes, each with a centre of its own: losses fall, and go on falling.
     let mut dims = vec![STEPS * BATCH];
@@ -46,6 +58,21 @@ fn case(folder: &Path, name: &str, model: Sequential, input: &[usize], optimizer
     let centres = generator.normal(&dims, 0.0, 0.3, DType::F32)?;
     dims[0] = STEPS * BATCH;
     let x = centres.gather(&labels, 0)?.add(&generator.normal(&dims, 0.0, 1.0, DType::F32)?)?;
+    train(folder, name, model, (&x, &labels), optimizer)
+}
+
+fn train(
+    folder: &Path,
+    name: &str,
+    model: Sequential,
+    (x, labels): (&Tensor, &Tensor),
+    optimizer: Optimizer,
+) -> Result<()> {
+    let folder = folder.join(name);
+    std::fs::create_dir_all(&folder).map_err(|e| {
+        Error::file(folder.to_string_lossy(), "", format!("it can't be made: {e}"), "name another folder")
+    })?;
+    let mut dims = x.shape().dims().to_vec();
     dims[0] = BATCH;
     let mut trainer = compile(model, optimizer, SparseCategoricalCrossEntropy::from_logits(), ())?;
     trainer.build(&Shape::new(&dims)?)?;
@@ -61,8 +88,11 @@ fn case(folder: &Path, name: &str, model: Sequential, input: &[usize], optimizer
         let (x, y) = (x.narrow(0, rows.0, rows.1)?, labels.narrow(0, rows.0, rows.1)?);
         losses.push(trainer.train_on_batch(&x, &y)?.loss());
     }
-    write_npy(folder.join("x.npy"), &x)?;
-    write_npy(folder.join("y.npy"), &labels)?;
+    write_npy(folder.join("x.npy"), x)?;
+    write_npy(folder.join("y.npy"), labels)?;
+    if let Some(table) = trainer.weights().iter().find(|weight| weight.name.ends_with("table")) {
+        write_npy(folder.join("end.npy"), &table.variable.value())?;
+    }
     write_npy(folder.join("losses.npy"), &situ::constant(&losses, &[STEPS])?)?;
     let path = folder.join("weights.txt");
     std::fs::write(&path, names)
@@ -87,5 +117,8 @@ fn main() -> Result<()> {
         case(folder, &format!("mlp-{name}"), mlp(), &[784], optimizer())?;
         case(folder, &format!("cnn-{name}"), cnn(), &[1, 14, 14], optimizer())?;
     }
+    words_case(folder, "words-descent", Sgd::new(0.5).into())?;
+    words_case(folder, "words-adagrad", Adagrad::new(1e-2).into())?;
+    words_case(folder, "words-lazy", Adam { lazy: true, ..Adam::new(1e-2) }.into())?;
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(super) fn register(registry: &mut Registry<CpuKernel>) {
 ///
 /// # Safety
 /// The tensor is dense and its dtype is that of `X`.
-unsafe fn indices<'a, X: Index>(arg: &'a Arg<'_>) -> &'a [X] {
+pub(super) unsafe fn indices<'a, X: Index>(arg: &'a Arg<'_>) -> &'a [X] {
     match arg.layout.shape().elements() {
         0 => &[],
         // SAFETY: the region has so many elements, and nothing writes to an input while a kernel runs.

@@ -23,6 +23,7 @@ mod pool2d_pairs;
 mod pool2d_pairs_avx512;
 mod random;
 mod reduce;
+mod rows;
 mod softmax;
 mod update;
 
@@ -77,6 +78,7 @@ pub(crate) fn registry() -> Registry<CpuKernel> {
     layer_norm::register(&mut registry);
     movement::register(&mut registry);
     index::register(&mut registry);
+    rows::register(&mut registry);
     generate::register(&mut registry);
     random::register(&mut registry);
     conv2d::register(&mut registry);

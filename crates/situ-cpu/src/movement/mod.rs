@@ -15,6 +15,7 @@ mod gather;
 mod join;
 mod one_hot;
 mod part;
+mod rows;
 mod runs;
 mod scatter;
 mod transpose;
@@ -23,6 +24,7 @@ pub use fill::{Step, eye, fill, range};
 pub use gather::{Gather, Index, OutOfRange, gather};
 pub use join::{Source, concat, copy, pad, tile};
 pub use one_hot::one_hot;
+pub use rows::{distinct, places, put_rows};
 pub use scatter::{Slices, Summand, scatter_add};
 
 use part::{Axis, Part};

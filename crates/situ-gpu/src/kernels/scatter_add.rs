@@ -21,7 +21,7 @@ use situ_ir::{Op, OpKind};
 use std::sync::Arc;
 
 /// Up to so many indices are compared with each other.
-const FEW: usize = 512;
+pub(super) const FEW: usize = 512;
 /// Bits of a digit, at most, and positions of a chunk, at least: there are no more counters than indices.
 const DIGIT: u32 = 8;
 const CHUNK: usize = 1 << DIGIT;
@@ -41,11 +41,11 @@ pub(super) fn register(
 
 /// How many indices are sorted and added up.
 #[derive(Clone, Copy, Debug)]
-struct SortPlan {
+pub(super) struct SortPlan {
     count: usize,
     /// Bits of a digit, and how many digits keys have.
     digit: u32,
-    digits: u32,
+    pub(super) digits: u32,
     /// Positions of a chunk that is sorted by one invocation.
     chunk: usize,
     /// Positions of a chunk that is added up by one invocation.
@@ -55,7 +55,7 @@ struct SortPlan {
 }
 
 impl SortPlan {
-    fn of(count: usize, size: usize, elements: usize, borders: &Borders) -> SortPlan {
+    pub(super) fn of(count: usize, size: usize, elements: usize, borders: &Borders) -> SortPlan {
         // The highest key stands for indices out of range.
         let bits = (u32::BITS - (size as u32).leading_zeros()).max(1);
         let digits = bits.div_ceil(DIGIT);
@@ -88,7 +88,7 @@ impl SortPlan {
 
     /// Words of two orders of positions, of counters, and of sums of blocks. What comes behind them begins
     /// at a multiple of two words.
-    fn words(&self) -> [usize; 4] {
+    pub(super) fn words(&self) -> [usize; 4] {
         let words = [self.count, self.count, self.counters(), self.counters().div_ceil(self.block())];
         let odd = words.iter().sum::<usize>() % 2;
         [words[0], words[1], words[2], words[3] + odd]
@@ -137,7 +137,7 @@ fn run(run: &Run<'_>) -> Result<Option<Arc<Check>>, Fault> {
 }
 
 /// A kernel that calls `work` for each of so many units.
-fn kernel(
+pub(super) fn kernel(
     run: &Run<'_>,
     name: &'static str,
     form: impl Form,
@@ -158,7 +158,7 @@ fn kernel(
 
 /// Sorts the positions of the indices by what stands there. Where they lie, in words of the workspace's
 /// block.
-fn sort(run: &Run<'_>, plan: &SortPlan, indices: &Arg<'_>, size: usize) -> Result<u32, Fault> {
+pub(super) fn sort(run: &Run<'_>, plan: &SortPlan, indices: &Arg<'_>, size: usize) -> Result<u32, Fault> {
     const COMMON: &str = include_str!("wgsl/sort.wgsl");
     let (work, start) = run.workspace()?;
     let bound = [run.block(indices)?, work];

@@ -43,7 +43,9 @@ fn swept(
     let targets = targets.iter().map(|(value, gradient)| (id(*value), *gradient)).collect();
     let sources: Vec<ValueId> = sources.iter().map(|value| id(*value)).collect();
     let mut history = InGraph { builder, request: Request::default(), source: Source::default() };
-    sweep(&mut history, 0, end, targets, &sources, strict)
+    let found = sweep(&mut history, 0, end, targets, &sources, strict)?;
+    // A value of a graph is dense.
+    found.into_iter().map(|part| part.map(|part| part.dense(&mut history)).transpose()).collect()
 }
 
 fn id(value: Value) -> ValueId {

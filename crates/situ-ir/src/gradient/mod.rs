@@ -6,6 +6,7 @@
 //! - [`elementwise`]: derivatives of elements as one fused op, for builders that run at once;
 //! - [`erased`]: any builder behind one type, for rules of ops from outside;
 //! - [`mod@sweep`]: the reverse walk over what was recorded, whoever recorded it;
+//! - [`rows`]: gradients of lookups, which are rows of a table;
 //! - [`graph`]: that walk over a graph, and the gradients of conditions.
 //!
 //! Promises: a rule reads types and values only through its builder; an input that nobody wants a gradient of
@@ -16,11 +17,13 @@ pub mod elementwise;
 pub mod erased;
 pub mod graph;
 mod program;
+pub mod rows;
 pub mod sweep;
 pub mod terms;
 
 pub use elementwise::Elementwise;
 pub use graph::gradients;
+pub use rows::{Part, Rows};
 pub use sweep::{History, Made, Recorded, ValueId, sweep};
 pub use terms::Terms;
 

@@ -4,6 +4,7 @@
 //! the steps through which a source reaches anything; the second, backwards, asks the rules of those steps
 //! alone.
 
+use super::rows::{Part, Rows};
 use super::{Application, Builder, Gradients, Terms, undefined};
 use crate::Op;
 use crate::graph::Cond;
@@ -77,6 +78,11 @@ pub trait History: Builder {
     /// From now on, ops belong to the gradient of this step: they have its scope and its source line.
     fn enter(&mut self, step: usize);
 
+    /// From now on, constants are made beside this value, where no scope says otherwise.
+    fn beside(&mut self, value: &Self::Value) {
+        let _ = value;
+    }
+
     /// The gradient of a condition: by each input that is wanted, from those by its outputs.
     fn cond_gradient(
         &mut self,
@@ -88,6 +94,10 @@ pub trait History: Builder {
 /// The gradients by `sources` of what `targets` are the gradients of, over the steps from `start` to before
 /// `end`. A source may lie before `start`. `None`: the targets do not depend on it. Dependence through ops
 /// without a gradient alone is an error if `strict`, else it is `None` too.
+///
+/// The gradient of a lookup is rows of the table, and stays so as long as only such are added to it, and
+/// through a lookup that made the table; any other op that made it, or a gradient that is dense, makes it
+/// dense.
 pub fn sweep<H: History>(
     history: &mut H,
     start: usize,
@@ -95,16 +105,16 @@ pub fn sweep<H: History>(
     targets: Vec<(ValueId, H::Value)>,
     sources: &[ValueId],
     strict: bool,
-) -> Result<Vec<Option<H::Value>>> {
+) -> Result<Vec<Option<Part<H::Value>>>> {
     let needed = marked(history, start, end, sources);
     let mut open: Vec<Open<H::Value>> = Vec::new();
     open.resize_with(end, SmallVec::new);
     for (id, gradient) in targets {
         if needed[id.step as usize] {
-            accumulate(history, &mut open, id, gradient)?;
+            accumulate(history, &mut open, id, Part::Dense(gradient))?;
         }
     }
-    let mut found: Vec<Option<H::Value>> = sources.iter().map(|_| None).collect();
+    let mut found: Vec<Option<Part<H::Value>>> = sources.iter().map(|_| None).collect();
     let mut cuts: Vec<(u32, &'static str)> = Vec::new();
     for step in (start..end).rev() {
         if !needed[step] || open[step].iter().all(Option::is_none) {
@@ -129,7 +139,23 @@ pub fn sweep<H: History>(
         if !wanted.contains(&true) {
             continue;
         }
-        let upstream = padded(upstream, outputs.len());
+        if matches!(made, Made::Given) {
+            continue;
+        }
+        if let (Made::Op(Op::Gather(op)), Some(id)) = (&made, from[0])
+            && op.axis == 0
+        {
+            let Some(by_output) = upstream.into_iter().next().flatten() else { continue };
+            history.enter(step);
+            let (table, indices) = (history.type_of(&inputs[0]), &inputs[1]);
+            let rows = match by_output {
+                Part::Dense(values) => Rows::new(table, indices.clone(), values, step),
+                Part::Rows(rows) => rows.of_table(table, indices, step, history)?,
+            };
+            accumulate(history, &mut open, id, Part::Rows(rows))?;
+            continue;
+        }
+        let upstream = dense(history, padded(upstream, outputs.len()))?;
         let at = Application { inputs: &inputs, outputs: &outputs, upstream: &upstream, wanted: &wanted };
         history.enter(step);
         let gradients = match &made {
@@ -140,7 +166,9 @@ pub fn sweep<H: History>(
         };
         for ((id, gradient), wanted) in from.iter().zip(gradients).zip(&wanted) {
             match (id, gradient) {
-                (Some(id), Some(gradient)) if *wanted => accumulate(history, &mut open, *id, gradient)?,
+                (Some(id), Some(gradient)) if *wanted => {
+                    accumulate(history, &mut open, *id, Part::Dense(gradient))?;
+                }
                 (Some(id), None) if *wanted => cuts.push((id.step, made.name())),
                 _ => {}
             }
@@ -157,13 +185,18 @@ pub fn sweep<H: History>(
     Ok(found)
 }
 
-type Open<V> = SmallVec<[Option<V>; 1]>;
+type Open<V> = SmallVec<[Option<Part<V>>; 1]>;
 
 fn padded<V>(mut upstream: Open<V>, outputs: usize) -> Open<V> {
     while upstream.len() < outputs {
         upstream.push(None);
     }
     upstream
+}
+
+/// What a rule goes on from: gradients that are rows are made dense for it.
+fn dense<H: History>(history: &mut H, upstream: Open<H::Value>) -> Result<SmallVec<[Option<H::Value>; 1]>> {
+    upstream.into_iter().map(|part| part.map(|part| part.dense(history)).transpose()).collect()
 }
 
 /// For each step, whether a source has any influence on it.
@@ -182,7 +215,7 @@ fn marked<H: History>(history: &H, start: usize, end: usize, sources: &[ValueId]
     needed
 }
 
-fn take_found<V: Clone>(found: &mut [Option<V>], sources: &[ValueId], step: usize, open: &Open<V>) {
+fn take_found<V: Clone>(found: &mut [Option<Part<V>>], sources: &[ValueId], step: usize, open: &Open<V>) {
     if open.is_empty() {
         return;
     }
@@ -198,7 +231,7 @@ fn accumulate<H: History>(
     history: &mut H,
     open: &mut [Open<H::Value>],
     id: ValueId,
-    gradient: H::Value,
+    gradient: Part<H::Value>,
 ) -> Result<()> {
     let (step, output) = (id.step as usize, id.output as usize);
     while open[step].len() <= output {
@@ -208,7 +241,13 @@ fn accumulate<H: History>(
         None => gradient,
         Some(before) => {
             history.enter(step);
-            history.add(&before, &gradient)?
+            match (before, gradient) {
+                (Part::Dense(before), Part::Dense(gradient)) => Part::Dense(history.add(&before, &gradient)?),
+                (Part::Rows(rows), Part::Dense(sum)) | (Part::Dense(sum), Part::Rows(rows)) => {
+                    Part::Dense(rows.added_to(sum, history)?)
+                }
+                (Part::Rows(before), Part::Rows(more)) => Part::Rows(before.and(more)),
+            }
         }
     };
     open[step][output] = Some(sum);

@@ -5,7 +5,7 @@ use crate::gradient::{Application, Builder, Differentiability, Gradients, Terms}
 use crate::work::{Work, WorkClass};
 use situ_core::{DType, Error, MAX_RANK, Result, Scalar, Shape, TensorType};
 
-fn integers(op: &'static str, inputs: &[TensorType], which: usize) -> Result<()> {
+pub(super) fn integers(op: &'static str, inputs: &[TensorType], which: usize) -> Result<()> {
     if inputs[which].dtype.is_index() {
         return Ok(());
     }

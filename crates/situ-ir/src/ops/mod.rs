@@ -24,6 +24,7 @@ pub mod matmul_integer;
 pub mod pool2d;
 pub mod random;
 pub mod reduce;
+pub mod rows;
 pub mod rule;
 pub mod select;
 pub mod softmax;
@@ -58,6 +59,7 @@ pub use matmul_integer::MatmulInteger;
 pub use pool2d::{Pool2d, Pool2dByInput, PoolKind};
 pub use random::{Distribution, Random};
 pub use reduce::{Reduce, ReduceKind};
+pub use rows::{Distinct, PutRows};
 pub use rule::{Outputs, Part, Read, Rule, Viewing};
 pub use select::Where;
 pub use softmax::Softmax;
@@ -247,7 +249,7 @@ ops! {
     Reduce Cumsum Softmax CrossEntropy SparseCrossEntropy
     Reshape Permute Expand Slice Dense StopGradient
     Concat Pad Tile
-    Gather ScatterAdd OneHot
+    Gather ScatterAdd OneHot Distinct PutRows
     Fill Range Eye Random
     Fused MatmulBias Conv2dBias
     Custom

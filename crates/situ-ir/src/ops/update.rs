@@ -62,6 +62,18 @@ impl Update {
         }
     }
 
+    /// Whether an element whose gradient is zero stays as it is, and so does its state: then a step by a
+    /// gradient that is zero but for some rows is a step of these rows.
+    pub fn is_local(&self) -> bool {
+        let local = match self.kind {
+            UpdateKind::Sgd { momentum, .. } => momentum.0 == 0.0,
+            // Zero over zero is no number.
+            UpdateKind::Adagrad { epsilon } => epsilon.0 > 0.0,
+            UpdateKind::Adam { .. } | UpdateKind::RmsProp { .. } => false,
+        };
+        local && self.decay.0 == 0.0
+    }
+
     /// The numbers of the kind: what kernels are given.
     pub fn numbers(&self) -> [f64; 3] {
         match self.kind {

@@ -27,12 +27,25 @@ pub struct Adam {
     pub decay: f64,
     /// What is done to gradients first.
     pub clip: Clip,
+    /// Of a table that is only looked up in, changes the rows of the batch alone, with their means: the
+    /// others wait until they are looked up again, as PyTorch's `SparseAdam` has it. Plain Adam goes on
+    /// moving every row by what is left of its mean, which for a table of a million rows is nearly all of a
+    /// step. Weight decay is of every row, so that with it steps are those of plain Adam.
+    pub lazy: bool,
 }
 
 impl Adam {
     /// Betas 0.9 and 0.999, epsilon 1e-8: PyTorch's.
     pub fn new(rate: impl Into<Schedule>) -> Adam {
-        Adam { rate: rate.into(), beta1: 0.9, beta2: 0.999, epsilon: 1e-8, decay: 0.0, clip: Clip::None }
+        Adam {
+            rate: rate.into(),
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+            decay: 0.0,
+            clip: Clip::None,
+            lazy: false,
+        }
     }
 
     fn optimizer(self, decoupled: bool) -> Optimizer {
@@ -42,7 +55,7 @@ impl Adam {
             epsilon: Real(self.epsilon),
         };
         Optimizer {
-            rule: Arc::new(Fused::new(kind, self.decay, decoupled)),
+            rule: Arc::new(Fused { lazy: self.lazy, ..Fused::new(kind, self.decay, decoupled) }),
             rate: self.rate,
             clip: self.clip,
             decays: None,
@@ -91,6 +104,6 @@ impl AdamW {
 impl From<AdamW> for Optimizer {
     fn from(adam: AdamW) -> Optimizer {
         let AdamW { rate, beta1, beta2, epsilon, decay, clip } = adam;
-        Adam { rate, beta1, beta2, epsilon, decay, clip }.optimizer(true)
+        Adam { rate, beta1, beta2, epsilon, decay, clip, lazy: false }.optimizer(true)
     }
 }

@@ -24,8 +24,14 @@ pub enum Clip {
 
 impl Clip {
     /// Clips the gradients of these weights. Ops run where the weights live; the global norm is added up
-    /// where the first one does.
-    pub(super) fn apply(self, weights: &[Weight], gradients: &mut [Option<Tensor>]) -> Result<()> {
+    /// where the first one does. Gradients that are rows stay so, as long as there are few of them, or
+    /// `keeps_rows` of the weight's number says that they must.
+    pub(super) fn apply(
+        self,
+        weights: &[Weight],
+        gradients: &mut [Option<Tensor>],
+        keeps_rows: impl Fn(usize) -> bool,
+    ) -> Result<()> {
         let limit = match self {
             Clip::None => return Ok(()),
             Clip::Value(limit) | Clip::Norm(limit) | Clip::GlobalNorm(limit) => limit,
@@ -37,6 +43,10 @@ impl Clip {
                 "use a positive number",
             ));
         }
+        for (number, (weight, gradient)) in weights.iter().zip(&mut *gradients).enumerate() {
+            let (Some(gradient), _there) = (gradient, weight.variable.device_scope()) else { continue };
+            *gradient = summed(gradient, keeps_rows(number))?;
+        }
         let mut pairs: Vec<(&Weight, &mut Tensor)> =
             weights.iter().zip(gradients).filter_map(|(w, g)| Some((w, g.as_mut()?))).collect();
         match self {
@@ -44,14 +54,14 @@ impl Clip {
             Clip::Value(_) => {
                 for (weight, gradient) in &mut pairs {
                     let _there = weight.variable.device_scope();
-                    **gradient = gradient.clip(-limit, limit)?;
+                    **gradient = with_numbers(gradient, &numbers(gradient).clip(-limit, limit)?)?;
                 }
             }
             Clip::Norm(_) => {
                 for (weight, gradient) in &mut pairs {
                     let _there = weight.variable.device_scope();
-                    let factor = factor(&gradient.square()?.sum(&[])?, limit)?;
-                    **gradient = gradient.mul(&factor)?;
+                    let factor = factor(&numbers(gradient).square()?.sum(&[])?, limit)?;
+                    **gradient = with_numbers(gradient, &numbers(gradient).mul(&factor)?)?;
                 }
             }
             Clip::GlobalNorm(_) => {
@@ -61,7 +71,7 @@ impl Clip {
                 for (weight, gradient) in &pairs {
                     let squares = {
                         let _there = weight.variable.device_scope();
-                        gradient.square()?.sum(&[])?.cast(dtype)?
+                        numbers(gradient).square()?.sum(&[])?.cast(dtype)?
                     };
                     let _there = first.device_scope();
                     all = Some(match all {
@@ -76,7 +86,8 @@ impl Clip {
                 };
                 for (weight, gradient) in &mut pairs {
                     let _there = weight.variable.device_scope();
-                    **gradient = gradient.mul(&factor.cast(gradient.dtype())?)?;
+                    let scaled = numbers(gradient).mul(&factor.cast(gradient.dtype())?)?;
+                    **gradient = with_numbers(gradient, &scaled)?;
                 }
             }
         }
@@ -88,4 +99,26 @@ impl Clip {
 fn factor(squares: &Tensor, limit: f64) -> Result<Tensor> {
     let norm = squares.sqrt()?.clip(limit, f64::from(f32::MAX))?;
     (&norm / limit)?.reciprocal()
+}
+
+/// A gradient as it can be clipped: rows of one index are added up first, because clipping is of their sum.
+fn summed(gradient: &Tensor, keep_rows: bool) -> Result<Tensor> {
+    match gradient.rows() {
+        Some(rows) if keep_rows || rows.is_few() => rows.merged()?.to_tensor(),
+        Some(rows) => rows.to_dense(),
+        None => Ok(gradient.clone()),
+    }
+}
+
+/// What of a gradient may not be zero.
+fn numbers(gradient: &Tensor) -> Tensor {
+    gradient.rows().map_or_else(|| gradient.clone(), |rows| rows.values().clone())
+}
+
+/// A gradient with these in the places of [`numbers`].
+fn with_numbers(gradient: &Tensor, numbers: &Tensor) -> Result<Tensor> {
+    match gradient.rows() {
+        Some(rows) => rows.with_values(numbers)?.to_tensor(),
+        None => Ok(numbers.clone()),
+    }
 }

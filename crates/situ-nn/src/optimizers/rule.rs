@@ -38,6 +38,12 @@ pub trait UpdateRule: Debug + Send + Sync {
         true
     }
 
+    /// Whether it changes only the rows of a table that were looked up, where a gradient is rows
+    /// ([`Tensor::rows`]).
+    fn is_lazy(&self) -> bool {
+        false
+    }
+
     /// Changes a weight, and its state, by a gradient. `rates` are two numbers: the learning rate, and the
     /// number of the step from 1 on. It is called in the scope of the weight's device.
     fn step(&self, weight: &Variable, gradient: &Tensor, rates: &Tensor, state: &[&Variable]) -> Result<()>;
@@ -48,11 +54,13 @@ pub trait UpdateRule: Debug + Send + Sync {
 pub(super) struct Fused {
     pub(super) update: Update,
     pub(super) initial: f64,
+    /// Whether rows of a table that were not looked up stay as they are, and so does their state.
+    pub(super) lazy: bool,
 }
 
 impl Fused {
     pub(super) fn new(kind: UpdateKind, decay: f64, decoupled: bool) -> Fused {
-        Fused { update: Update { kind, decay: Real(decay), decoupled }, initial: 0.0 }
+        Fused { update: Update { kind, decay: Real(decay), decoupled }, initial: 0.0, lazy: false }
     }
 }
 
@@ -84,7 +92,15 @@ impl UpdateRule for Fused {
         false
     }
 
+    fn is_lazy(&self) -> bool {
+        // Decay is of every row.
+        self.lazy && self.update.decay.0 == 0.0
+    }
+
     fn step(&self, weight: &Variable, gradient: &Tensor, rates: &Tensor, state: &[&Variable]) -> Result<()> {
-        weight.step(self.update, gradient, rates, state)
+        match gradient.rows() {
+            Some(rows) if self.is_lazy() => weight.step_rows(self.update, rows, rates, state),
+            _ => weight.step(self.update, gradient, rates, state),
+        }
     }
 }

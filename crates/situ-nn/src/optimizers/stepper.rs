@@ -320,6 +320,11 @@ impl Bound {
         })
     }
 
+    /// The rule of a weight.
+    fn rule_of(&self, number: usize) -> &Arc<dyn UpdateRule> {
+        self.undecayed.get(number).and_then(Option::as_ref).unwrap_or(&self.rule)
+    }
+
     /// Changes the weights. The ops are said to be of `line`, but for those of a rule that the program wrote.
     pub(crate) fn apply(&self, gradients: &[Option<Tensor>], line: Location) -> Result<()> {
         if gradients.len() != self.weights.len() {
@@ -336,7 +341,7 @@ impl Bound {
         let mut gradients = gradients.to_vec();
         {
             let _line = line_scope(line);
-            self.clip.apply(&self.weights, &mut gradients)?;
+            self.clip.apply(&self.weights, &mut gradients, |number| self.rule_of(number).is_lazy())?;
             for clock in &self.clocks {
                 let _name = name_scope("rates");
                 clock.rates.assign_add(&clock.tick)?;
@@ -348,8 +353,7 @@ impl Bound {
             let state: Vec<&Variable> = self.state[number].iter().collect();
             let rates = self.clocks[self.clock_of[number]].rates.value();
             let (_name, _there) = (name_scope(&weight.name), weight.variable.device_scope());
-            let rule = self.undecayed.get(number).and_then(Option::as_ref).unwrap_or(&self.rule);
-            rule.step(&weight.variable, gradient, &rates, &state)?;
+            self.rule_of(number).step(&weight.variable, gradient, &rates, &state)?;
         }
         Ok(())
     }

@@ -14,3 +14,5 @@ mod not_a_number;
 mod optimizers;
 mod places;
 mod resuming;
+mod rows;
+mod rows_in_programs;

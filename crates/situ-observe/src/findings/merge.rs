@@ -66,6 +66,7 @@ fn subject(record: &Record, finding: &Finding) -> Option<Subject> {
             let device = plan.nodes[*finding.nodes.first()?].device;
             vec![plan.function.clone(), record.devices[device].name.clone()]
         }
+        FindingKind::Rows => finding.nodes.iter().flat_map(|n| op(*n)).collect(),
         FindingKind::Drift => vec![plan.function.clone()],
         FindingKind::Retraces | FindingKind::Eager => return None,
     };

@@ -13,6 +13,7 @@ mod merge;
 mod repeated_copy;
 mod retraces;
 mod round_trips;
+mod rows;
 mod scope;
 mod what_if;
 
@@ -28,6 +29,7 @@ const FINDERS: &[Finder] = &[
     round_trips::find,
     idle::find,
     retraces::find,
+    rows::find,
     eager::find,
     drift::find,
 ];

@@ -75,6 +75,8 @@ pub enum FindingKind {
     Memory,
     /// Ops run one by one where a function would run them as one.
     Eager,
+    /// An optimizer changes every row of a table for the few that were looked up.
+    Rows,
 }
 
 impl FindingKind {
@@ -89,6 +91,7 @@ impl FindingKind {
             FindingKind::Drift => "drift",
             FindingKind::Memory => "memory",
             FindingKind::Eager => "eager ops",
+            FindingKind::Rows => "rows",
         }
     }
 }

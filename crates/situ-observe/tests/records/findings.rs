@@ -156,6 +156,43 @@ fn ops_one_by_one_are_told_of_functions() -> Result<()> {
     })
 }
 
+/// Three steps of Adam on a table of which few rows are looked up; `lazy`: of these rows alone.
+fn looked_up(lazy: bool) -> Result<Record> {
+    use situ_core::Real;
+    use situ_ir::ops::{Update, UpdateKind};
+    let zero = || with_device("/CPU:0", || Variable::new(&situ_tensor::zeros(&[50_000, 8], DType::F32)?));
+    let (table, mean, square) = (zero()?, zero()?, zero()?);
+    let kind = UpdateKind::Adam { beta1: Real(0.9), beta2: Real(0.999), epsilon: Real(1e-8) };
+    let adam = Update { kind, decay: Real(0.0), decoupled: false };
+    let step = Function::new(move |indices| {
+        let tape = situ_tensor::Tape::new();
+        let loss = table.value().embedding(indices)?.sum(&[])?;
+        let rates = tensor([0.1f32, 1.0])?;
+        if let Some(gradient) = tape.gradient(&loss, &table)? {
+            match gradient.rows() {
+                Some(rows) if lazy => table.step_rows(adam, rows, &rates, &[&mean, &square])?,
+                _ => table.step(adam, &gradient, &rates, &[&mean, &square])?,
+            }
+        }
+        Ok(loss)
+    });
+    let indices = tensor((0..600i32).collect::<Vec<_>>())?;
+    Ok(profile(|| (0..3).try_for_each(|_| step.call(&indices).map(drop)))?.1)
+}
+
+#[test]
+fn a_dense_step_of_a_table_is_told_what_its_rows_would_take() -> Result<()> {
+    on(&machine(), || {
+        let record = looked_up(false)?;
+        let finding = only(&record, FindingKind::Rows);
+        assert!(finding.text.contains("changes all 50000 rows of a table for 600"), "{}", finding.text);
+        assert!(finding.text.contains("lazy: true") && finding.gain_seconds > 0.0, "{finding:?}");
+        let record = looked_up(true)?;
+        assert!(!record.findings.iter().any(|f| f.kind == FindingKind::Rows), "{:#?}", record.findings);
+        Ok(())
+    })
+}
+
 #[test]
 fn the_largest_gain_comes_first() -> Result<()> {
     on(&machine(), || {

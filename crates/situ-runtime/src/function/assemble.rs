@@ -39,7 +39,7 @@ pub(crate) fn assemble(
     assignment: &[(DeviceIndex, Reason)],
     dealt: LaneAssignment,
 ) -> Result<ExecutionPlan> {
-    let Lowered { mut buffers, drafts, mut outputs, mut updates } = lowered;
+    let Lowered { mut buffers, drafts, mut outputs, mut updates, mut puts } = lowered;
     let mut lanes: Vec<Lane> = Vec::new();
     let mut keys: HashMap<LaneKey, LaneIndex> = HashMap::new();
     let mut busy: HashMap<LaneKey, f64> = HashMap::new();
@@ -96,6 +96,7 @@ pub(crate) fn assemble(
     let now = in_place::join(&lanes, devices, &buffers, &mut lives);
     let operands = lanes.iter_mut().flat_map(|lane| &mut lane.steps).flat_map(|step| step.action.operands());
     let results = outputs.iter_mut().map(|(o, _)| o).chain(updates.iter_mut().map(|(_, o, _)| o));
+    let results = results.chain(puts.iter_mut().flat_map(|put| [&mut put.indices, &mut put.rows]));
     operands.chain(results).for_each(|operand| operand.buffer = now[operand.buffer]);
     let mut arenas: Vec<(DeviceIndex, usize)> = Vec::new();
     for (index, device) in devices.iter().enumerate() {
@@ -143,7 +144,8 @@ pub(crate) fn assemble(
         }
     }
     let ends = outputs.iter().map(|(_, value)| value).chain(updates.iter().map(|(_, _, value)| value));
-    let mut sources = depends.of(ends.map(|value| value.node)).sources;
+    let ends = ends.map(|value| value.node).chain(puts.iter().map(|put| put.node));
+    let mut sources = depends.of(ends).sources;
     let made = late_of.into_values().flatten().filter(|made| !sources.contains(made)).collect::<Vec<_>>();
     sources.extend(made);
     let result = |operand, value: Value| PlanOutput { operand, reason: assignment[value.node.index()].1 };
@@ -183,6 +185,7 @@ pub(crate) fn assemble(
         lanes,
         outputs,
         updates,
+        puts,
         checks,
         sources,
         sent,

@@ -1,9 +1,12 @@
 //! The memory of one call: arenas, tensors of its own, and what it was given.
 
-use super::plan::{Buffer, BufferIndex, Depends, DeviceIndex, ExecutionPlan, Memory, Operand, PlanOutput};
+use super::plan::{
+    Buffer, BufferIndex, Depends, DeviceIndex, ExecutionPlan, Memory, Operand, PlanOutput, Put,
+};
+use crate::put_rows::NewRows;
 use crate::storage::{Checks, DeviceTensor, Storage};
 use crate::transfer::{await_checks, open_checks, verdict};
-use situ_core::{Error, Reason, Result};
+use situ_core::{Caller, Error, Reason, Result};
 use situ_device::{Arg, Check, PendingDownload, Region};
 use situ_ir::Op;
 use smallvec::SmallVec;
@@ -206,6 +209,17 @@ impl<'c> Frame<'c> {
         let is_well = |check: &&Arc<Check>| matches!(check.outcome(), Some(None));
         tensor.checks.extend(self.own_checks(depends).filter(|check| !is_well(check)).cloned());
         Ok(tensor)
+    }
+
+    /// Rows that a variable's value is to have: they depend on nothing that is open.
+    pub(crate) fn new_rows(&self, put: &Put) -> Result<NewRows> {
+        Ok(NewRows {
+            indices: self.tensor(&put.indices, put.reason)?,
+            rows: self.tensor(&put.rows, put.reason)?,
+            reason: put.reason,
+            name: put.name.clone(),
+            caller: put.source.0.map_or_else(Caller::here, Caller::from),
+        })
     }
 
     /// A result that depends on nothing that is open.

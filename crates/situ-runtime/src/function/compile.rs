@@ -13,6 +13,7 @@ use super::given::Given;
 use super::place::Placed;
 use super::reach::in_reach;
 use super::simplify::{Joined, Joining, Simplified, join, simplify};
+use super::written_over;
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
 use crate::transfer;
@@ -137,6 +138,7 @@ impl Runtime {
         }
         let Joined { graph, reports: grouped, .. } = joined;
         reports.extend(grouped);
+        reports.extend(written_over::report(&graph));
         Ok(OptimizedGraph { graph, captures, reports: reports.into(), constants, folded, similar: None })
     }
 

@@ -10,6 +10,7 @@ use super::plan::{DeviceIndex, ExecutionPlan, PlanSummary};
 use super::record::{Event, Off, Recorder, Timed};
 use crate::config::PlacementRule;
 use crate::ledger::PlanCopies;
+use crate::put_rows::NewRows;
 use crate::recording::{DeviceTimes, Entry, FunctionCall, Stamps, nanoseconds, this_thread};
 use crate::runtime::Runtime;
 use crate::storage::DeviceTensor;
@@ -24,13 +25,16 @@ use std::time::Instant;
 /// How often a function is placed anew for what was measured: noise must not make it wander for ever.
 const MOST_MOVED: u32 = 6;
 
-/// What a call gives: its results, and new values of variables by their number.
+/// What a call gives: its results, and new values of variables, or new rows of them, by the variables'
+/// numbers.
 #[derive(Debug)]
 pub struct Outcome {
     /// The results, in the order of the closure's.
     pub outputs: Vec<DeviceTensor>,
     /// New values of variables.
     pub updates: Vec<(usize, DeviceTensor)>,
+    /// Rows to be written over in the values of variables.
+    pub rows: Vec<(usize, NewRows)>,
 }
 
 /// A compiled graph, with the tensors that it captured.
@@ -268,7 +272,8 @@ impl Blueprint {
 
     /// Whether it gives a variable a new value.
     pub fn assigns(&self, variable: usize) -> bool {
-        self.plan.updates.iter().any(|(n, _)| *n == variable)
+        let new_values = self.plan.updates.iter().map(|(n, _)| *n);
+        new_values.chain(self.plan.puts.iter().map(|put| put.variable)).any(|n| n == variable)
     }
 
     /// Where each variable must be when it is called: one that is elsewhere is moved first, if it may be.

@@ -9,6 +9,7 @@
 use super::candidates::{Candidates, input_types, is_view};
 use super::measure::Measured;
 use super::simplify::runs_in_parts;
+use super::written_over::written_over;
 use crate::able;
 use crate::costs::LinkCost;
 use crate::logical::{LogicalDevice, copy_seconds};
@@ -64,6 +65,7 @@ impl Costing<'_> {
         self.machine(&mut builder, graph, candidates);
         let mut number: Vec<NodeIndex> = Vec::with_capacity(graph.nodes().len());
         let used: Vec<bool> = (0..self.devices.len()).map(|device| is_used(candidates, device)).collect();
+        let over = written_over(graph);
         let mut edges: Vec<(NodeIndex, NodeIndex, f64)> = Vec::new();
         let mut kept: Vec<(usize, usize)> = Vec::new();
         let link = |edges: &mut Vec<(NodeIndex, NodeIndex, f64)>, from, to, bytes: f64| match edges
@@ -79,7 +81,9 @@ impl Costing<'_> {
                 number.push(number[node.inputs[0].node.index()]);
                 continue;
             };
-            let bytes: usize = node.types.iter().map(|t| t.bytes()).sum();
+            // What is written over takes no memory of its own.
+            let is_over = over.iter().any(|(_, put)| *put == id);
+            let bytes: usize = if is_over { 0 } else { node.types.iter().map(|t| t.bytes()).sum() };
             if matches!(node.content, Content::Capture(_)) && self.keeps(bytes, &used) {
                 // No node: nobody waits for it, and it takes memory wherever it is read.
                 kept.push((number.len(), builder.resident(format!("capture {}", id.0), bytes as f64)));

@@ -104,6 +104,9 @@ impl Blueprint {
             .reports()
             .iter()
             .flat_map(|report| report.did.iter().map(|note| format!("{}: {note}", report.pass)));
+        // Why a gradient of rows was made dense: what it costs is told by a finding.
+        let rows = self.reports().iter().filter(|report| report.pass == "rows");
+        let dense = rows.flat_map(|report| report.nearly.iter().map(|note| format!("no rows: {note}")));
         let plan = PlanRecord {
             function: self.function.to_string(),
             signature: signature.join(", "),
@@ -117,7 +120,7 @@ impl Blueprint {
             lower_bound: explanation.lower_bound,
             algorithm: explanation.algorithm.clone(),
             memory,
-            passes: passes.collect(),
+            passes: passes.chain(dense).collect(),
             costs,
         };
         PlanDescription { plan, steps, copies: copy_of_step }

@@ -65,12 +65,12 @@ pub(crate) fn run<R: Recorder>(call: &Invocation<'_, R>) -> Result<Outcome> {
         [only] => run.alone(only)?,
         _ => run.lanes()?,
     }
-    if plan.updates.is_empty() {
+    if plan.updates.is_empty() && plan.puts.is_empty() {
         let mut outputs = Vec::with_capacity(plan.outputs.len());
         for (result, depends) in &plan.outputs {
             outputs.push(frame.result(result, depends)?);
         }
-        return Ok(Outcome { outputs, updates: Vec::new() });
+        return Ok(Outcome { outputs, updates: Vec::new(), rows: Vec::new() });
     }
     // A variable has no way back to what it was: it takes a value only when all went well that the call has
     // done.
@@ -83,7 +83,11 @@ pub(crate) fn run<R: Recorder>(call: &Invocation<'_, R>) -> Result<Outcome> {
     for (variable, result) in &plan.updates {
         updates.push((*variable, frame.value(result)?));
     }
-    Ok(Outcome { outputs, updates })
+    let mut rows = Vec::with_capacity(plan.puts.len());
+    for put in &plan.puts {
+        rows.push((put.variable, frame.new_rows(put)?));
+    }
+    Ok(Outcome { outputs, updates, rows })
 }
 
 /// The error of a step, with the line of the program that it is for.

@@ -4,7 +4,8 @@
 mod copies;
 
 use super::candidates::{input_types, is_view};
-use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand};
+use super::plan::{Action, Buffer, BufferIndex, DeviceIndex, Memory, Nested, Operand, Put};
+use super::written_over::written_over;
 use crate::able;
 use crate::logical::LogicalDevice;
 use crate::transfer::wastes;
@@ -36,6 +37,7 @@ pub(crate) struct Lowered {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) outputs: Vec<(Operand, Value)>,
     pub(crate) updates: Vec<(usize, Operand, Value)>,
+    pub(crate) puts: Vec<Put>,
 }
 
 /// How the results of a graph are left.
@@ -125,7 +127,13 @@ pub(crate) fn lower(
         copies: HashMap::new(),
         dense: HashMap::new(),
     };
+    let at_home = |&(variable, id): &(u32, NodeId)| assignment[id.index()].0 == variables[variable as usize];
+    let over: Vec<(u32, NodeId)> = written_over(graph).into_iter().filter(at_home).collect();
     for &id in order {
+        // What ends a call is no step of it.
+        if over.iter().any(|(_, put)| *put == id) {
+            continue;
+        }
         let made = lowering.node(id, graph.node(id))?;
         lowering.homes[id.index()] = made;
     }
@@ -136,8 +144,12 @@ pub(crate) fn lower(
         lowering.promote(operand.buffer);
         outputs.push((operand, value));
     }
-    let mut updates = Vec::new();
+    let (mut updates, mut puts) = (Vec::new(), Vec::new());
     for &(variable, value) in graph.updates() {
+        if over.contains(&(variable, value.node)) {
+            puts.push(lowering.put(variable as usize, value.node)?);
+            continue;
+        }
         let device = variables[variable as usize];
         let node = value.node;
         let here = lowering.on(value, device, node)?;
@@ -146,7 +158,7 @@ pub(crate) fn lower(
         lowering.promote(operand.buffer);
         updates.push((variable as usize, operand, value));
     }
-    Ok(Lowered { buffers: lowering.buffers, drafts: lowering.drafts, outputs, updates })
+    Ok(Lowered { buffers: lowering.buffers, drafts: lowering.drafts, outputs, updates, puts })
 }
 
 impl Lowering<'_> {
@@ -164,6 +176,20 @@ impl Lowering<'_> {
         };
         let here = self.on(value, device, value.node)?;
         self.densely(value, here, device, value.node, true)
+    }
+
+    /// The rows that the end of a call writes over.
+    fn put(&mut self, variable: usize, id: NodeId) -> Result<Put> {
+        let (node, (device, reason)) = (self.graph.node(id), self.assignment[id.index()]);
+        let [indices, rows] = [node.inputs[1], node.inputs[2]].map(|value| -> Result<Operand> {
+            let here = self.on(value, device, id)?;
+            let operand = self.densely(value, here, device, id, true)?;
+            let operand = self.compact(value, operand)?;
+            self.promote(operand.buffer);
+            Ok(operand)
+        });
+        let name = node.request.name.clone();
+        Ok(Put { variable, node: id, indices: indices?, rows: rows?, reason, name, source: node.source })
     }
 
     /// A tensor that leaves the call is no part of the arena.

@@ -35,6 +35,7 @@ mod reach;
 mod record;
 mod simplify;
 mod workers;
+mod written_over;
 
 pub use compile::{Program, SimilarVariant};
 pub use compiled::{Blueprint, Compiled, Outcome};

@@ -2,7 +2,7 @@
 
 use crate::ledger::{PlannedCopy, Route};
 use crate::logical::LogicalDevice;
-use situ_core::{DType, DeviceId, Layout, Location, Reason};
+use situ_core::{DType, DeviceId, Layout, Location, Reason, ScopeName};
 use situ_device::{Device, KernelId};
 use situ_ir::graph::Source;
 use situ_ir::{NodeId, Op};
@@ -165,6 +165,22 @@ pub(crate) struct PlanOutput {
     pub(crate) reason: Reason,
 }
 
+/// New rows of a variable's value: the end of a call writes them over the old ones.
+#[derive(Debug)]
+pub(crate) struct Put {
+    /// The variable's number.
+    pub(crate) variable: usize,
+    /// The node that stands for the new value.
+    pub(crate) node: NodeId,
+    /// Which rows.
+    pub(crate) indices: Operand,
+    /// A row for each index.
+    pub(crate) rows: Operand,
+    pub(crate) reason: Reason,
+    pub(crate) name: ScopeName,
+    pub(crate) source: Source,
+}
+
 /// What the executor runs.
 #[derive(Debug)]
 pub(crate) struct ExecutionPlan {
@@ -182,6 +198,8 @@ pub(crate) struct ExecutionPlan {
     /// New values of variables, by the variables' numbers. They are given only when every check of the call
     /// has come out well.
     pub(crate) updates: Vec<(usize, PlanOutput)>,
+    /// Variables of which some rows are written over when all that has come out well.
+    pub(crate) puts: Vec<Put>,
     pub(crate) checks: usize,
     /// The tensors whose own open checks count for anything in the call.
     pub(crate) sources: Vec<Memory>,

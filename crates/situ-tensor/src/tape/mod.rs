@@ -120,7 +120,8 @@ impl Tape {
     }
 
     /// The gradient of `target` (of the sum of its elements, if it has several) by one source; `None` if it
-    /// does not depend on it.
+    /// does not depend on it. By a table that is only looked up in along its first axis it is rows
+    /// ([`Tensor::rows`]), which are made dense when somebody wants them so.
     pub fn gradient<'s>(&self, target: &Tensor, source: impl Into<Source<'s>>) -> Result<Option<Tensor>> {
         let source: Source<'s> = source.into();
         Ok(self.gradients(target, [source])?.pop().flatten())
@@ -195,7 +196,11 @@ impl Tape {
             open.push((id, upstream));
         }
         let mut found = sweep(&mut walk, self.start, end, open, &known, true)?.into_iter();
-        let list = ids.iter().map(|id| if id.is_some() { found.next().flatten() } else { None }).collect();
+        let mut list = Vec::with_capacity(ids.len());
+        for id in &ids {
+            let found = if id.is_some() { found.next().flatten() } else { None };
+            list.push(found.map(|found| walk.result(found)).transpose()?);
+        }
         drop(walk);
         drop(running);
         if !self.persistent {

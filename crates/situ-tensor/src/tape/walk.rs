@@ -1,7 +1,8 @@
 //! The tape's records as a history, and the builder that runs (or traces) gradient ops at once.
 
-use super::log::{Record, log_of, record_all, with_record};
+use super::log::{Record, is_recording, log_of, record_all, with_record};
 use crate::apply::{apply_all, apply_on, apply_with};
+use crate::rows::Rows;
 use crate::tensor::Tensor;
 use crate::trace::{emit_node, is_tracing};
 use situ_core::{Caller, DType, Request, Result, TensorType};
@@ -9,7 +10,7 @@ use situ_ir::Op;
 use situ_ir::gradient::elementwise::Compiled;
 use situ_ir::gradient::graph::BackwardCond;
 use situ_ir::gradient::{
-    Application, Builder, Elementwise, Gradients, History, Made, Recorded, ValueId, Values, none,
+    Application, Builder, Elementwise, Gradients, History, Made, Part, Recorded, ValueId, Values, none,
 };
 use situ_ir::graph::{Cond, Source};
 use smallvec::SmallVec;
@@ -35,6 +36,19 @@ impl Walk {
     pub(super) fn at(&mut self, step: usize, tensor: &Tensor) {
         self.enter(step);
         self.beside = Some(tensor.clone());
+    }
+
+    /// The gradient that was found, as rows where it is rows: unless a tape around records what becomes of
+    /// it, which knows tensors alone.
+    pub(super) fn result(&mut self, found: Part<Tensor>) -> Result<Tensor> {
+        match found {
+            Part::Dense(gradient) => Ok(gradient),
+            Part::Rows(rows) if is_recording() => rows.dense(self),
+            Part::Rows(rows) => {
+                let (indices, values) = rows.joined(self)?;
+                Rows::new(rows.table(), indices, values).tensor(self.request.clone(), self.caller)
+            }
+        }
     }
 
     fn record<T>(&self, step: usize, look: impl FnOnce(&Record) -> T) -> T {
@@ -105,6 +119,10 @@ impl History for Walk {
         let (request, location) = self.record(step, |record| (record.request.clone(), record.location));
         let name = request.name.gradient();
         (self.request, self.caller) = (Request { name, ..request }, location.into());
+    }
+
+    fn beside(&mut self, value: &Tensor) {
+        self.beside = Some(value.clone());
     }
 
     fn cond_gradient(&mut self, cond: &Cond, at: &Application<'_, Tensor>) -> Result<Gradients<Tensor>> {

@@ -35,6 +35,7 @@ mod reduce;
 mod select;
 mod softmax;
 mod special_functions;
+mod table_rows;
 mod unary;
 mod update;
 mod view;
@@ -61,6 +62,7 @@ pub fn all() -> Vec<Case> {
     view::cases(&mut list);
     join::cases(&mut list);
     index::cases(&mut list);
+    table_rows::cases(&mut list);
     generate::cases(&mut list);
     random::cases(&mut list);
     fused::cases(&mut list);

@@ -4,7 +4,7 @@ use super::{Answer, Cost, Given, Table};
 use crate::array::wrap;
 use crate::suite::case::Tolerance;
 use situ_core::{DType, Scalar};
-use situ_ir::ops::{Gather, OneHot, ScatterAdd};
+use situ_ir::ops::{Distinct, Gather, OneHot, PutRows, ScatterAdd};
 
 /// How many indices there are.
 const COUNT: usize = 100_003;
@@ -39,6 +39,10 @@ pub(super) fn cases(table: &mut Table) {
             }
         }
     }
+    for way in WAYS {
+        distinct(table, way);
+    }
+    put_rows(table);
     let (rows, depth) = (4_099, 4_099);
     for dtype in [DType::F32, DType::I32, DType::Bool, DType::F64, DType::U8] {
         let cost = if dtype == DType::F32 { Cost::Quick } else { Cost::Long };
@@ -96,4 +100,41 @@ fn scatter(
             Answer::All { values, scale }
         });
     }
+}
+
+fn distinct(table: &mut Table, way: &str) {
+    let rows = 50_257;
+    for output in 0..2 {
+        let inputs = vec![which(way, DType::I32, rows)];
+        let label = format!("{way}, output {output}");
+        let op = Distinct { rows };
+        table.push_output(Cost::Quick, &label, op, inputs, output, Tolerance::EQUAL, move |i| {
+            let mut stood: Vec<Option<usize>> = vec![None; rows];
+            let answer = i[0].numbers().into_iter().enumerate().map(|(n, index)| {
+                let first = *stood[index as usize].get_or_insert(n);
+                match output {
+                    0 => first as f64,
+                    _ if first == n => index,
+                    _ => -1.0,
+                }
+            });
+            Answer::plain(answer.collect())
+        });
+    }
+}
+
+fn put_rows(table: &mut Table) {
+    let (rows, columns) = (150_001, 3);
+    let inputs = vec![
+        Given::noise(DType::F32, &[rows, columns], 127),
+        which("each once", DType::I32, rows),
+        Given::noise(DType::F32, &[COUNT, columns], 131),
+    ];
+    table.push(Cost::Quick, "each once", PutRows, inputs, Tolerance::EQUAL, move |i| {
+        let mut values = i[0].numbers();
+        for place in 0..i[2].len() {
+            values[i[1].at(place / columns) as usize * columns + place % columns] = i[2].at(place);
+        }
+        Answer::plain(values)
+    });
 }
