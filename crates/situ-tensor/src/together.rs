@@ -53,6 +53,7 @@ pub(crate) fn values(recorded: &Recorded) -> Values {
 
 /// What becomes of a variable's value.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a value is the rule, and a box would allocate for each")]
 pub(crate) enum Change {
     /// It is replaced.
     Value(DeviceTensor),

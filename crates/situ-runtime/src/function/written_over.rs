@@ -76,7 +76,7 @@ fn why_dense(graph: &Graph, update: &Update, gradient: Value) -> Option<String> 
                     let end = block.outputs().get(at.slot()).map(|end| &block.node(end.node).content);
                     matches!(end, Some(Content::Op(Op::ScatterAdd(_))))
                 };
-                let either = [&cond.then, &cond.otherwise].into_iter().any(|block| ends_in_rows(block));
+                let either = [&cond.then, &cond.otherwise].into_iter().any(ends_in_rows);
                 return either.then(|| "the lookup is in a condition, which gives whole tensors".into());
             }
             // Clipping, and what else is done to each element.
