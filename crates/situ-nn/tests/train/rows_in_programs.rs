@@ -1,5 +1,5 @@
-//! Gradients that are rows, as programs use them: lookups of lookups, sums of gradients, conditions, indices of
-//! each dtype, large tables; and what is said where a gradient is made dense.
+//! Gradients that are rows, as programs use them: lookups of lookups, sums of gradients, conditions, indices
+//! of each dtype, large tables; and what is said where a gradient is made dense.
 
 use crate::rows::{Dice, WIDTH, near, same, weight};
 use situ_core::{DType, Result};

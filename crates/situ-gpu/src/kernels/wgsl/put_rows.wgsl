@@ -1,5 +1,5 @@
-    // b0 the indices, b1 the rows, b2 the table. sizes: units (words or elements) of the rows, units of a row,
-    // rows of the table. offsets: those of the three.
+    // b0 the indices, b1 the rows, b2 the table. sizes: units (words or elements) of the rows, units of a
+    // row, rows of the table. offsets: those of the three.
     let sizes = params.w[0];
     let at = params.w[1];
     for (var k = 0u; k < 4u; k++) {
