@@ -4,6 +4,7 @@
 
 pub mod attributes;
 pub mod batch_norm;
+mod biased;
 pub mod binary;
 mod carried;
 pub mod cast;
