@@ -144,3 +144,26 @@ pub(crate) fn locate(operands: usize) -> String {
     }
     text + "    }\n"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Math;
+
+    /// A fused program includes any of the parts together.
+    #[test]
+    fn parts_of_the_mathematics_share_no_name() {
+        let all = Math(u16::MAX).text();
+        let mut names: Vec<&str> = all
+            .lines()
+            .filter_map(|line| {
+                ["fn ", "const ", "struct ", "alias "].iter().find_map(|word| line.strip_prefix(word))
+            })
+            .map(|rest| rest.split(['(', ':', ' ', '=']).next().unwrap_or(rest))
+            .collect();
+        assert!(names.len() > 40, "{names:?}");
+        names.sort_unstable();
+        let twice: Vec<&str> =
+            names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+        assert!(twice.is_empty(), "defined twice: {twice:?}");
+    }
+}

@@ -246,3 +246,35 @@ fn steps_that_a_driver_would_merge_or_see_through_keep_their_values() {
         }
     }
 }
+
+#[test]
+fn parts_of_the_mathematics_meet_in_one_kernel() {
+    if device().is_none() {
+        return;
+    }
+    // Pairs of words, exponentials, powers, remainders, trigonometry and 16-bit floats, each of which brings
+    // functions of its own.
+    let steps = vec![
+        Step::Cast(Cast { to: DType::F32 }, r(0)),
+        Step::Unary(Unary::new(UnaryKind::Exp), r(1)),
+        Step::Unary(Unary::new(UnaryKind::Erf), r(2)),
+        Step::Unary(Unary::new(UnaryKind::Softplus), r(3)),
+        binary(BinaryKind::Pow, 4, 2),
+        binary(BinaryKind::Rem, 5, 4),
+        Step::Unary(Unary::new(UnaryKind::Sin), r(6)),
+        Step::Unary(Unary::new(UnaryKind::Log), r(4)),
+        binary(BinaryKind::Add, 7, 8),
+        Step::Cast(Cast { to: DType::F16 }, r(9)),
+    ];
+    let whole = Tensor::new(&[5], &[-3i64, -1, 0, 1, 2]);
+    let outputs = run_all(fused(&[DType::I64], steps, &[9, 10]), &[&whole]);
+    let f32_of = |op: situ_ir::Op, inputs: &[&Tensor]| run(op, inputs);
+    let unary = |kind: UnaryKind, a: &Tensor| f32_of(Unary::new(kind).into(), &[a]);
+    let two = |kind: BinaryKind, a: &Tensor, b: &Tensor| f32_of(Binary { kind }.into(), &[a, b]);
+    let x = f32_of(Cast { to: DType::F32 }.into(), &[&whole]);
+    let exp = unary(UnaryKind::Exp, &x);
+    let plus = unary(UnaryKind::Softplus, &unary(UnaryKind::Erf, &exp));
+    let rest = two(BinaryKind::Rem, &two(BinaryKind::Pow, &plus, &exp), &plus);
+    let sum = two(BinaryKind::Add, &unary(UnaryKind::Sin, &rest), &unary(UnaryKind::Log, &plus));
+    assert_eq!(outputs[0].read::<f32>(), sum.read::<f32>());
+}

@@ -14,11 +14,11 @@ fn leading_bits(m: vec2<u32>) -> vec2<u32> {
     if (m.x << z) != 0u { top |= 1u; }
     return vec2<u32>(top, 32u - z);
 }
-fn power_of_two(exponent: u32) -> f32 { return bitcast<f32>((127u + exponent) << 23u); }
+fn scale_of(exponent: u32) -> f32 { return bitcast<f32>((127u + exponent) << 23u); }
 // The nearest float, ties to even.
 fn unsigned_float_of(pair: vec2<u32>) -> f32 {
     let top = leading_bits(pair);
-    return f32(top.x) * power_of_two(top.y);
+    return f32(top.x) * scale_of(top.y);
 }
 fn signed_float_of(pair: vec2<u32>) -> f32 {
     if (pair.y >> 31u) == 1u { return -unsigned_float_of(negated(pair)); }
@@ -28,11 +28,11 @@ fn signed_float_of(pair: vec2<u32>) -> f32 {
 // many bits, it gives what the number itself would.
 fn unsigned_odd_of(pair: vec2<u32>) -> f32 {
     let top = leading_bits(pair);
-    if top.x < 0x1000000u { return f32(top.x) * power_of_two(top.y); }
+    if top.x < 0x1000000u { return f32(top.x) * scale_of(top.y); }
     let cut = 8u - countLeadingZeros(top.x);
     var kept = top.x >> cut;
     if (kept << cut) != top.x { kept |= 1u; }
-    return f32(kept) * power_of_two(top.y + cut);
+    return f32(kept) * scale_of(top.y + cut);
 }
 fn signed_odd_of(pair: vec2<u32>) -> f32 {
     if (pair.y >> 31u) == 1u { return -unsigned_odd_of(negated(pair)); }
